@@ -40,9 +40,9 @@ def test_safe_counters_are_exact_and_threads_meet_where_they_can(label, way):
     # Where others may come in they come, on a busy machine late; where none may, nobody is waited for that long.
     patience = {"patience_ns": 2_000_000_000} if experiment.lets_others_in(label, way) else {}
     teams = [
-        {"threads": 2, "iterations": 50_000, "variants": results.VARIANTS, **patience},
+        {"threads": 2, "iterations": 50_000, "variants": experiment.VARIANTS, **patience},
         # Attached threads too, where there is no GIL: they would keep out the 8th, 16th and 32nd without room for them.
-        {"threads": 40, "iterations": 2_000, "variants": results.VARIANTS, **patience},
+        {"threads": 40, "iterations": 2_000, "variants": experiment.VARIANTS, **patience},
     ]
     rows = run(label, experiment.crossed_counter, way=way, teams=teams)
     assert len(rows) == 6

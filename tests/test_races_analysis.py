@@ -9,7 +9,7 @@ from of_chapter import Golden
 
 from ffilab.judge import characteristics, ledger, simulation, verdicts
 from ffilab.judge.claims import declared
-from ffilab.judge.estimates import Share
+from ffilab.judge.estimates import Location, Share
 from ffilab.judge.numbers import of
 from ffilab.judge.processes import chosen
 from ffilab.judge.rules import NO, OPEN, YES
@@ -140,7 +140,7 @@ def test_a_process_is_one_trial_however_many_of_its_rows_are_bad():
 
 def test_two_clusters_are_not_trimmed():
     # Seven runs of thirty with a loss: a 20 % trimmed mean would leave nearly all of it out.
-    assert results.expected(np.array([0.0] * 23 + [0.3] * 7)).centre == pytest.approx(0.07)
+    assert Location.mean(np.array([0.0] * 23 + [0.3] * 7)).centre == pytest.approx(0.07)
 
 
 def test_threads_that_never_met_are_told_and_withhold_nothing():

@@ -1,11 +1,10 @@
 """Does a binding leak? Objects, bytes and references before and after many calls. Standard library only.
 
-    leaks.py FOLDER --calls 1000000 --seconds 2                         every binding, each in a process of its own
-    leaks.py FOLDER --calls 1000000 --seconds 2 --binding TITLE         one binding, in this process
-    leaks.py FOLDER … --signature NAME                                  one signature of CALLS
+    leaks.py FOLDER --binding TITLE --calls 1000000 --seconds 2     every signature of CALLS
+    leaks.py FOLDER --binding TITLE … --signature NAME              one of them
 
-FOLDER holds the built bindings. The answer is one line of JSON: {binding: {signature: what `check` says}}. The exit code is
-1 if something leaks or a process died. `worker.py case` calls `check_binding` as well.
+FOLDER holds the built bindings. The answer is one line of JSON: {binding: {signature: what `check` says}}, or {binding:
+{"missing": reason}} if this interpreter has none.
 """
 
 import argparse
@@ -14,7 +13,6 @@ import gc
 import itertools
 import json
 import os
-import subprocess
 import sys
 import textwrap
 import time
@@ -361,49 +359,25 @@ def check_all(m, calls, seconds=None, signatures=None):
     return {one: check(m, one, calls, seconds) for one in signatures or CALLS}
 
 
-def check_binding(folder, binding, calls, seconds=None, signatures=None):
-    """The same for a binding by its title; {"missing": reason} if this interpreter has none."""
-    try:
-        m = arms.load(folder, binding)
-    except ImportError as error:
-        return {"missing": str(error)}
-    return check_all(m, calls, seconds, signatures)
-
-
 # [/check]
-
-
-def in_its_own_process(binding, orders):
-    """The same in a new process: its answer, or how it died."""
-    command = [sys.executable, "-I", os.path.abspath(__file__), *orders, "--binding", binding]
-    ran = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-    try:
-        return json.loads(ran.stdout)[binding]
-    except ValueError:
-        return {"died": ran.returncode}
-
-
-def is_clean(said):
-    """Did a binding answer, without a leak? One that is missing has none."""
-    return "died" not in said and not any(isinstance(one, dict) and one.get("leaks") for one in said.values())
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", help="where the bindings are built")
-    parser.add_argument("--binding", choices=arms.EVERY_FORM, help="every one, if not given")
+    parser.add_argument("--binding", choices=arms.EVERY_FORM, required=True)
     parser.add_argument("--signature", action="append", choices=CALLS, help="every one, if not given")
     parser.add_argument("--calls", type=int, default=1_000_000, help="of each signature")
     parser.add_argument("--seconds", type=float, help="for each signature, at most: fewer calls of slow ones")
     chosen = parser.parse_args()
-    if chosen.binding:
-        said = check_binding(chosen.folder, chosen.binding, chosen.calls, chosen.seconds, chosen.signature)
-        answer = {chosen.binding: said}
+    try:
+        m = arms.load(chosen.folder, chosen.binding)
+    except ImportError as error:
+        said = {"missing": str(error)}
     else:
-        answer = {binding: in_its_own_process(binding, sys.argv[1:]) for binding in arms.EVERY_FORM}
-    print(json.dumps(answer, ensure_ascii=False))
-    return 0 if all(map(is_clean, answer.values())) else 1
+        said = check_all(m, chosen.calls, chosen.seconds, chosen.signature)
+    print(json.dumps({chosen.binding: said}, ensure_ascii=False))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -3,5 +3,3 @@
 from ffilab.measure.case import Case
 from ffilab.page import chapter, draw
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-
-__all__ = ["FREE_THREADED", "GIL", "Case", "chapter", "draw"]

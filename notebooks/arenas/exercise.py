@@ -10,12 +10,10 @@ from notebooks.arenas import results
 from notebooks.arenas.experiment import AMOUNT, CONDITIONS, FOLDER, WORK, growth
 from notebooks.arenas.results import AS_RUN, HUGE_NONE, MEET, NONE, RELEASED
 
-# What the check of each exercise prints when it is solved.
 SOLVED = {
     "which-control": r"\A(.* Right\.\n){3}\Z",
     "growing-service": r"^Correct\.\n(Fast enough|Whether it is fast enough is open)",
 }
-# A change of a cell, for the tests: what stands there, what takes its place, and what then has to be seen.
 CHANGE = (
     '"one arena": (FREE, {}, tuned("arena_max=1")),',
     '"one arena": (FREE, {}, tuned("arena_max=1")),\n    "two arenas": (FREE, {}, tuned("arena_max=2")),',

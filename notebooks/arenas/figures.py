@@ -73,17 +73,15 @@ def table(frame: pd.DataFrame, by: dict[str, Iterable], columns: dict[str, tuple
 def printout_table() -> pd.DataFrame:
     """The talk's terminal, and what follows from it: growth over amplification is what the calls saw grow."""
     return pd.DataFrame(
-        [
-            {
-                "CPython": version + build,
-                "RSS grown, MiB": f"{grown:.2f}",
-                "amplification": f"{factor:.2f}x",
-                "inside the calls, MiB": f"{grown / factor:.2f}",
-                "outside of them, MiB": f"{grown - grown / factor:.2f}",
-            }
-            for version, (gil, of_gil, none, of_none) in results.TERMINAL.items()
-            for build, grown, factor in ((", with the GIL", gil, of_gil), (', "no-GIL"', none, of_none))
-        ]
+        {
+            "CPython": version + build,
+            "RSS grown, MiB": f"{grown:.2f}",
+            "amplification": f"{factor:.2f}x",
+            "inside the calls, MiB": f"{grown / factor:.2f}",
+            "outside of them, MiB": f"{grown - grown / factor:.2f}",
+        }
+        for version, (gil, of_gil, none, of_none) in results.TERMINAL.items()
+        for build, grown, factor in ((", with the GIL", gil, of_gil), (', "no-GIL"', none, of_none))
     )
 
 
@@ -111,7 +109,7 @@ def talk_points(runs: pd.DataFrame) -> pd.DataFrame:
     added = [name for name in results.names(pair, "condition", e.CONDITIONS) if name not in e.CONDITIONS]
     return pd.DataFrame(
         [
-            {"condition": condition, "CPython": build, "value": found.value, "low": found.low, "high": found.high}
+            {"condition": condition, "CPython": build, **vars(found)}
             for condition in (NONE, AS_RUN, HUGE_NONE, HUGE, *added)
             for build in sorted(set(pair.build))
             if (found := interval_of(pair, "rss", condition=condition, build=build))
@@ -254,14 +252,13 @@ def scenarios_table(found: pd.DataFrame, missing: dict[str, str]) -> pd.DataFram
             parts = {arm: chosen(found, scenario=scenario, arm=arm) for arm in arms}
             first = results.positive(parts[arms[0]], "value")
             row[name] = f"{rating.get(name, '')} {first.value:.3g}".strip() if first else draw.NOT_MEASURED
-            whole[f"{name}, in full"] = missing.get(name) or "; ".join(f"{arm}: {_staged(parts[arm])}" for arm in arms)
+            full = []
+            for arm, part in parts.items():
+                more = f"; p50 {shown_positive(part, 'beside')}" if part.beside.notna().any() else ""
+                full.append(f"{arm}: {shown_positive(part, 'value')}{more}")
+            whole[f"{name}, in full"] = missing.get(name) or "; ".join(full)
         rows.append(row | whole)
     return pd.DataFrame(rows)
-
-
-def _staged(part: pd.DataFrame) -> str:
-    more = f"; p50 {shown_positive(part, 'beside')}" if part.beside.notna().any() else ""
-    return shown_positive(part, "value") + more
 
 
 def thresholds_table(found: pd.DataFrame) -> pd.DataFrame:

@@ -4,12 +4,15 @@ import math
 from collections.abc import Callable
 from functools import partial
 
+import pandas as pd
+
 from ffilab.judge import ledger
 from ffilab.judge.processes import chosen
 from ffilab.judge.questions import NO, YES, above
 from ffilab.judge.sentences import NOTHING
 from ffilab.judge.wording import listed
 from ffilab.measure.session import Session
+from ffilab.setup.catalogue import FREE_THREADED
 from notebooks.arenas import experiment as e
 from notebooks.arenas import numbers, results
 
@@ -31,8 +34,11 @@ def fragments(session: Session) -> dict[str, Callable[[], str]]:
 
 
 def each_thread(session: Session) -> str:
-    """MiB of huge pages without any native thread, over Python threads alive at once, by the number of them asked for."""
-    found = results.for_each_python_thread(numbers.talk(session))
+    """MiB of huge pages without any native thread, over Python threads alive at once, by the number of them asked for: a pool
+    starts no thread where one idles."""
+    runs = chosen(numbers.talk(session), interpreter=FREE_THREADED)
+    parts = {n: chosen(runs, condition=condition) for n, condition in results.FEWER.items()}
+    found = {n: pd.to_numeric(part.huge / part.python_at_once) for n, part in parts.items() if len(part)}
     if not found:
         return NOTHING
     if max(max(values) for values in found.values()) < 0.2:

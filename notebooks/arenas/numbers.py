@@ -8,7 +8,7 @@ import pandas as pd
 
 from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Counted, Interval, Measurement, Share
-from ffilab.judge.numbers import Makers
+from ffilab.judge.numbers import Made, Makers
 from ffilab.judge.processes import chosen, location, ratio
 from ffilab.judge.questions import NO, equal
 from ffilab.measure.session import Session
@@ -83,16 +83,27 @@ def numbers(session: Session) -> Makers:
     ]
     for label, (python, native) in cells:
         name = f"RSS grown by the native threads at {python} × {native}: {label}"
-        put(name, of_grid, by_cell, label, python, native)
+        put(
+            name,
+            of_grid,
+            lambda cells, *cell: location(results.native_part(cells, *cell), "MiB"),
+            label,
+            python,
+            native,
+        )
     put(f"{by} minus 2 × 200: {FREE_THREADED}", of_grid, by_more_callers)
     put(f"{by} − 2 × 200 − 24 × 10 + 2 × 10: {FREE_THREADED}", of_grid, results.interaction)
     put(f"{by} minus 120 times that at 2 × 10: {FREE_THREADED}", of_grid, results.in_half_proportion)
     for way in e.WORK.values():
         for state, keep in (("all freed", False), ("a small entry left by each", True)):
-            put(f"MiB that stay, {way}, {state}", stays, way, keep)
-            put(f"left by malloc_trim / what stayed, {way}, {state}", left_by_trim, way, keep)
-        put(f"KiB in use, more than before, {way}", in_use, way)
-        split(f"processes that grew later, {way}", f"processes that grew no more, {way}", grew_later, way)
+            put(f"MiB that stay, {way}, {state}", of_growth, way, keep, lambda part: results.positive(part, "grown"))
+            # A ratio, as growth differs many times over between processes.
+            left = f"left by malloc_trim / what stayed, {way}, {state}"
+            put(left, of_growth, way, keep, lambda part: ratio(part.trimmed.to_numpy(), part.grown.to_numpy()))
+        in_use = f"KiB in use, more than before, {way}"
+        put(in_use, of_growth, way, True, lambda part: location(1024 * part.more_in_use.to_numpy(dtype=float), "KiB"))
+        later = f"processes that grew later, {way}", f"processes that grew no more, {way}"
+        split(*later, lambda session, way: results.grew_later(session.frame(GROWTH), way, True), way)
     for (_, name), arm in RATED.items():
         put(f"{name}: {arm} / glibc", over_glibc, name, arm)
     for arm in e.ARMS:
@@ -136,7 +147,13 @@ def of_the_talk(put: Callable) -> None:
     for condition, without in ((HUGE, HUGE_NONE), (ASKED, NONE)):
         by = f"RSS grown by the native threads, {condition}: {free}"
         less(by, "rss", (free, condition), (free, without))
-    put(f"KiB by each native thread, {ASKED}: {free}", by_each)
+    threads = e.TALK["python_threads"] * e.TALK["native_threads"]
+
+    def by_each(*rss) -> Measurement | None:
+        """For each of the native threads of all calls, where their blocks are asked for."""
+        return location(results.less(*rss) * 1024 / threads, "KiB")
+
+    put(f"KiB by each native thread, {ASKED}: {free}", against, by_each, "rss", (free, ASKED), (free, NONE))
     for condition in (KEPT, NO_HUGE, ONE_ARENA):
         less(f"RSS grown, {condition} − {AS_RUN}: {free}", "rss", (free, condition), (free, AS_RUN))
     inside = f"MiB inside the calls, huge pages for all: {free}"
@@ -145,7 +162,7 @@ def of_the_talk(put: Callable) -> None:
     over(f"{inside}, GIL off / on", "inside", (free, HUGE), (free, HUGE_KEPT))
     put(f"how much farther from the talk's print the calls are: {free}, GIL off − on", farther)
     objects = f"huge pages where objects are − all of them, {NONE}: {free}"
-    put(objects, lambda session: results.where_objects_are(talk(session)))
+    put(objects, in_objects)
     over(f"native threads at once, {meet}: {free} / {gil}", "at_once", (free, MEET), (gil, MEET))
     over(f"held by glibc, {meet}: {free} / {gil}", "held", (free, MEET), (gil, MEET))
     over(f"held by glibc, 400 native threads at once: {free} / {gil}", "held", (free, EQUAL), (gil, EQUAL))
@@ -190,10 +207,10 @@ def against(session: Session, compare: Callable, column: str, *pair: results.Whi
     return results.against(runs, compare, column, *pair) or not_built(session, *labels)
 
 
-def by_each(session: Session) -> Measurement | None:
-    """KiB for each of the native threads of all calls, where their blocks are asked for."""
-    less = results.less(*(results.of_condition(talk(session), FREE_THREADED, one, "rss") for one in (ASKED, NONE)))
-    return location(less * 1024 / (e.TALK["python_threads"] * e.TALK["native_threads"]), "KiB")
+def in_objects(session: Session) -> Measurement | None:
+    """Of the huge pages that came, those in mappings where Python threads keep their objects: MiB of them less MiB of all."""
+    found = (results.of_condition(talk(session), FREE_THREADED, HUGE_NONE, column) for column in ("in_objects", "huge"))
+    return results.more(*found)
 
 
 def farther(session: Session) -> Interval | None:
@@ -217,7 +234,9 @@ def share(session: Session, happened: bool, make: Callable, *arguments) -> Share
 
 
 def at_the_cap(session: Session, label: str) -> tuple[int, int]:
-    return results.at_the_cap(talk(session), label, AS_RUN, looked_at(session)["arenas at most"])
+    """glibc made as many arenas as it may: one, the main one, was there before."""
+    arenas = chosen(talk(session), interpreter=label, condition=AS_RUN).arenas
+    return int((arenas >= looked_at(session)["arenas at most"] - 1).sum()), len(arenas)
 
 
 def ended_well(session: Session, published: bool) -> tuple[int, int]:
@@ -227,33 +246,13 @@ def ended_well(session: Session, published: bool) -> tuple[int, int]:
     return sum(one == "ok" for one in ended), len(ended)
 
 
-def grew_later(session: Session, way: str) -> tuple[int, int]:
-    return results.grew_later(session.frame(GROWTH), way, True)
-
-
-def grown(session: Session, way: str, keep: bool) -> pd.DataFrame:
+def of_growth(session: Session, way: str, keep: bool, make: Callable) -> Made:
     found = results.grown(session.frame(GROWTH))
-    return found[(found.way == way) & (found.keep == keep)]
-
-
-def stays(session: Session, way: str, keep: bool) -> Interval | None:
-    return results.positive(grown(session, way, keep), "grown")
-
-
-def left_by_trim(session: Session, way: str, keep: bool) -> Measurement | None:
-    return results.left_by_trim(grown(session, way, keep), way, keep)
-
-
-def in_use(session: Session, way: str) -> Measurement | None:
-    return location(1024 * grown(session, way, True).more_in_use.to_numpy(dtype=float), "KiB")
+    return make(found[(found.way == way) & (found.keep == keep)])
 
 
 def of_grid(session: Session, make: Callable, build: str = FREE_THREADED, *cell: int) -> Measurement | str | None:
     return make(results.grid(session.frame(GRID)), build, *cell) or not_built(session, FREE_THREADED)
-
-
-def by_cell(cells: pd.DataFrame, build: str, *cell: int) -> Measurement | None:
-    return location(results.native_part(cells, build, *cell), "MiB")
 
 
 def by_more_callers(cells: pd.DataFrame, build: str) -> Measurement | None:
@@ -261,20 +260,26 @@ def by_more_callers(cells: pd.DataFrame, build: str) -> Measurement | None:
     return results.more(*(results.native_part(cells, build, number, native) for number in (many, few)))
 
 
-def over_glibc(session: Session, scenario: str, arm: str, column: str = "value") -> Measurement | str | None:
-    found = results.over_glibc(results.scenarios(session.frame("scenarios")), scenario, arm, column)
+def of_scenarios(session: Session, arm: str, make: Callable) -> Measurement | Interval | str | None:
+    """A number of an allocator, or why it is absent. make: of results.scenarios."""
+    found = make(results.scenarios(session.frame("scenarios")))
     return found or looked_at(session)["absent allocators"].get(arm.partition(",")[0])
+
+
+def over_glibc(session: Session, scenario: str, arm: str, column: str = "value") -> Measurement | str | None:
+    return of_scenarios(session, arm, lambda runs: results.over_glibc(runs, scenario, arm, column))
 
 
 def of_server(session: Session, arm: str) -> Interval | str | None:
     """What a server holds after a second without work."""
-    runs = results.scenarios(session.frame("scenarios"))
-    found = results.positive(chosen(runs, scenario=SERVER, arm=arm), "value")
-    return found or looked_at(session)["absent allocators"].get(arm.partition(",")[0])
+    part = partial(chosen, scenario=SERVER, arm=arm)
+    return of_scenarios(session, arm, lambda runs: results.positive(part(runs), "value"))
 
 
 def over_nothing(session: Session, remedy: str, work: str, column: str) -> Measurement | str | None:
-    found = results.over_nothing(results.grown(session.frame("remedies")), remedy, work, column)
+    """A remedy over none, under one kind of work."""
+    runs = chosen(results.grown(session.frame("remedies")), work=work)
+    found = ratio(*(chosen(runs, remedy=one)[column].to_numpy() for one in (remedy, "nothing")))
     return found or looked_at(session)["absent allocators"].get(remedy)
 
 

@@ -11,7 +11,6 @@ from ffilab.judge import estimates, statistics
 from ffilab.judge.estimates import Interval, Location, Measurement
 from ffilab.judge.processes import chosen, difference, interval_of, ratio
 from ffilab.run.errors import UserError
-from ffilab.setup.catalogue import FREE_THREADED
 from notebooks.arenas import experiment as e
 
 # Conditions of the talk's experiment that numbers speak of.
@@ -100,18 +99,6 @@ def middle(values: pd.Series | list) -> str:
     return f"{np.median(values):.3g}" + (f" ({least:.3g} to {most:.3g})" if most > least else "")
 
 
-def for_each_python_thread(runs: pd.DataFrame) -> dict[int, pd.Series]:
-    """MiB of huge pages over Python threads that were alive at once, by the number asked for, on the free-threaded build without
-    any native thread. A pool starts no thread where one idles."""
-    parts = {n: chosen(runs, interpreter=FREE_THREADED, condition=one) for n, one in FEWER.items()}
-    return {n: pd.to_numeric(part.huge / part.python_at_once) for n, part in parts.items() if len(part)}
-
-
-def where_objects_are(runs: pd.DataFrame) -> Measurement | None:
-    """Of the huge pages that came, those in mappings where Python threads keep their objects: MiB of them less MiB of all."""
-    return more(*(of_condition(runs, FREE_THREADED, HUGE_NONE, column) for column in ("in_objects", "huge")))
-
-
 def positive(frame: pd.DataFrame, column: str) -> Interval | None:
     """Centre of what cannot fall below 0 and differs many times over between processes: the interval is that of the logarithms,
     so it ends above 0. Where a value is not above 0, the plain one."""
@@ -119,12 +106,6 @@ def positive(frame: pd.DataFrame, column: str) -> Interval | None:
     if not len(values) or values.min() <= 0:
         return interval_of(frame, column)
     return statistics.ratio_interval(np.log(values))
-
-
-def at_the_cap(runs: pd.DataFrame, label: str, condition: str, most: int) -> tuple[int, int]:
-    """Processes in which glibc made as many arenas as it may, and all: one arena, the main one, was there before."""
-    arenas = chosen(runs, interpreter=label, condition=condition).arenas
-    return int((arenas >= most - 1).sum()), len(arenas)
 
 
 def proved(runs: pd.DataFrame) -> pd.DataFrame:
@@ -179,13 +160,9 @@ def in_half_proportion(cells: pd.DataFrame, build: str) -> Measurement | None:
 
 def amplified(cells: pd.DataFrame, build: str) -> Measurement | None:
     """What the talk's matrix draws: in the largest cell over the smallest, as run."""
-    return ratio(*(as_drawn(cells, build, cell).amplification.to_numpy() for cell in (LARGEST, SMALLEST)))
-
-
-def as_drawn(cells: pd.DataFrame, build: str, cell: tuple[int, int]) -> pd.DataFrame:
-    """The processes of a cell as the talk ran it."""
-    cells = cells[cells.together == False]  # noqa: E712
-    return chosen(cells, build=build, python_threads=cell[0], native_threads=cell[1])
+    cells = chosen(cells[cells.together == False], build=build)  # noqa: E712
+    both = (chosen(cells, python_threads=python, native_threads=native) for python, native in (LARGEST, SMALLEST))
+    return ratio(*(cell.amplification.to_numpy() for cell in both))
 
 
 def twins(runs: pd.DataFrame) -> dict[tuple[str, str], Measurement]:
@@ -223,17 +200,6 @@ def grew_later(runs: pd.DataFrame, way: str, keep: bool) -> tuple[int, int]:
     worked = chosen(runs[(runs.state == "worked") & (runs.keep == keep)], way=way)
     half, end = (worked[worked.done == done].set_index("process").rss for done in (ROUNDS // 2, ROUNDS))
     return int((end - half > SHOWS).sum()), len(end)
-
-
-def left_by_trim(grown: pd.DataFrame, way: str, keep: bool) -> Measurement | None:
-    """What malloc_trim left resident, over what was before: a ratio, as growth differs many times over between processes."""
-    part = chosen(grown[grown.keep == keep], way=way)
-    return ratio(part.trimmed.to_numpy(), part.grown.to_numpy())
-
-
-def over_nothing(remedies: pd.DataFrame, name: str, work: str, column: str) -> Measurement | None:
-    """A remedy over none, under one kind of work."""
-    return ratio(*(chosen(remedies, remedy=one, work=work)[column].to_numpy() for one in (name, "nothing")))
 
 
 def over_glibc(found: pd.DataFrame, scenario: str, arm: str, column: str = "value") -> Measurement | None:

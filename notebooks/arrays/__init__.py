@@ -7,5 +7,3 @@ from ffilab.measure.plan import Arm
 from ffilab.measure.source import source_of
 from ffilab.page import chapter, draw
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-
-__all__ = ["FREE_THREADED", "GIL", "Arm", "Case", "chapter", "draw", "replace", "source_of"]

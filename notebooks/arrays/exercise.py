@@ -5,9 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-# By the label of an exercise: what the lines of its check look like once it is solved.
 SOLVED = {"arrays-fates": r"\A(.*: right\.\n){3}\Z", "arrays-safe": r"^Correct: "}
-# A change of a cell, for the tests: what stands there, what takes its place, and what then has to be seen.
 CHANGE = (
     "SQUARE: (8, 16)}",
     'SQUARE: (8, 16), "2-d, 1 MiB": (256, 512)}',

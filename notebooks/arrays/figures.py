@@ -3,6 +3,7 @@
 import itertools
 import textwrap
 
+import matplotlib.pyplot as plt
 import pandas as pd
 
 from ffilab.judge.numbers import of
@@ -29,8 +30,7 @@ def prices(session: Session) -> pd.DataFrame:
     for label, tool in itertools.product(PAIR, TOOLS):
         found = of(session)[f"{tool}, in, ns on {label}"].measurement
         if found and found.interval.is_known:
-            at = {name: getattr(found.interval, name) for name in ("value", "low", "high")}
-            rows.append({"tool": tool, "CPython": label, **at})
+            rows.append({"tool": tool, "CPython": label, **vars(found.interval)})
     return pd.DataFrame(rows, columns=["tool", "CPython", "value", "low", "high"])
 
 
@@ -73,7 +73,7 @@ def plot_fates(figure, grid: pd.DataFrame) -> None:
     axes = figure.subplots()
     for (row, given), (column, tool) in itertools.product(enumerate(grid.index), enumerate(grid.columns)):
         colour, word = LOOK.get(grid.loc[given, tool], ("none", grid.loc[given, tool]))
-        axes.add_patch(_box(column, row, colour))
+        axes.add_patch(plt.Rectangle((column - 0.47, row - 0.44), 0.94, 0.88, facecolor=colour, alpha=0.55))
         axes.text(column, row, word, ha="center", va="center", size=7, color=draw.INK["light"])
     axes.set(xlim=(-0.5, len(grid.columns) - 0.5), ylim=(len(grid.index) - 0.5, -0.5))
     axes.set_xticks(range(len(grid.columns)), [textwrap.fill(tool, 11) for tool in grid.columns], size=7)
@@ -82,28 +82,20 @@ def plot_fates(figure, grid: pd.DataFrame) -> None:
     axes.grid(visible=False)
 
 
-def _box(column: int, row: int, colour: str):
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((column - 0.47, row - 0.44), 0.94, 0.88, facecolor=colour, alpha=0.55)
-
-
 def fate_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Which tools refuse, copy and misread each array."""
     by = {fate: results.by_fate(rows, fate) for fate in (REFUSED, COPIED, WRONG, IN_PLACE)}
     errors = chosen(rows, ended="ok", fate=REFUSED).groupby("given").by.unique()
     return pd.DataFrame(
-        [
-            {
-                "given": given,
-                "refused by": ", ".join(by[REFUSED].get(given, [])) or "none",
-                "copied by": ", ".join(by[COPIED].get(given, [])) or "none",
-                "read wrongly by": ", ".join(by[WRONG].get(given, [])) or "none",
-                "read in place by": ", ".join(by[IN_PLACE].get(given, [])) or "none",
-                "errors": ", ".join(sorted(errors.get(given, []))) or "none",
-            }
-            for given in dict.fromkeys(chosen(rows, ended="ok").given)
-        ]
+        {
+            "given": given,
+            "refused by": ", ".join(by[REFUSED].get(given, [])) or "none",
+            "copied by": ", ".join(by[COPIED].get(given, [])) or "none",
+            "read wrongly by": ", ".join(by[WRONG].get(given, [])) or "none",
+            "read in place by": ", ".join(by[IN_PLACE].get(given, [])) or "none",
+            "errors": ", ".join(sorted(errors.get(given, []))) or "none",
+        }
+        for given in dict.fromkeys(chosen(rows, ended="ok").given)
     )
 
 
@@ -111,19 +103,17 @@ def ownership_table(owners: pd.DataFrame) -> pd.DataFrame:
     """What comes out of each tool, on both builds and in all processes."""
     well = chosen(owners, ended="ok")
     return pd.DataFrame(
-        [
-            {
-                "way out": way,
-                "base": " or ".join(sorted(set(part.base))),
-                "a view keeps it": yes(part.outlives),
-                "freed": yes(part.freed),
-                "writable": yes(part.writable),
-                "nothing kept on the way in": yes(part["lets go"]),
-                "n (processes)": len(part),
-            }
-            for way in WAYS_OUT
-            if len(part := well[well.way == way])
-        ]
+        {
+            "way out": way,
+            "base": " or ".join(sorted(set(part.base))),
+            "a view keeps it": yes(part.outlives),
+            "freed": yes(part.freed),
+            "writable": yes(part.writable),
+            "nothing kept on the way in": yes(part["lets go"]),
+            "n (processes)": len(part),
+        }
+        for way in WAYS_OUT
+        if len(part := well[well.way == way])
     )
 
 
@@ -137,13 +127,11 @@ def mixture_table(beside: pd.DataFrame) -> pd.DataFrame:
     """Calls that read a mixture, by tool: over all processes."""
     well = chosen(beside, ended="ok")
     return pd.DataFrame(
-        [
-            {
-                "tool": tool,
-                "processes that met one": f"{int((part.mixed.astype(int) > 0).sum())} of {len(part)}",
-                "calls that read a mixture": f"{part.mixed.sum() / part.reads.sum():.2%}",
-            }
-            for tool in TOOLS
-            if len(part := well[well.tool == tool])
-        ]
+        {
+            "tool": tool,
+            "processes that met one": f"{int((part.mixed.astype(int) > 0).sum())} of {len(part)}",
+            "calls that read a mixture": f"{part.mixed.sum() / part.reads.sum():.2%}",
+        }
+        for tool in TOOLS
+        if len(part := well[well.tool == tool])
     )

@@ -10,21 +10,8 @@ from ffilab.judge.numbers import Makers
 from ffilab.judge.processes import chosen
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED
+from notebooks.arrays import experiment as e
 from notebooks.arrays import results
-from notebooks.arrays.experiment import (
-    BUFFER,
-    CONVERTS,
-    COPIED,
-    DLPACK,
-    LARGE,
-    PAIR,
-    SINGLE,
-    SMALL,
-    SQUARE,
-    TOOLS,
-    WAYS_OUT,
-    WRONG,
-)
 
 
 def numbers(session: Session) -> Makers:
@@ -40,28 +27,25 @@ def numbers(session: Session) -> Makers:
         rows = session.frame(title)
         return Counted(len(find(rows))) if (rows.ended == "ok").any() else "no process brought a result"
 
-    for label, tool in itertools.product(PAIR, TOOLS):
-        price(f"{tool}, in", label, f"{tool}, in, {SMALL}")
-        over(f"{tool}, 1 MiB / 1 KiB", label, f"{tool}, in, {LARGE}", f"{tool}, in, {SMALL}")
-        over(f"{tool}, 2-d / 1-d", label, f"{tool}, in, {SQUARE}", f"{tool}, in, {SMALL}")
-    for label in PAIR:
-        price(f"{BUFFER}, in", label, f"{BUFFER}, in, {SMALL}")
-        for tool in CONVERTS:
-            price(f"{tool} {SINGLE}, in", label, f"{tool} {SINGLE}, in, {LARGE}")
-            price(f"{tool}, large, in", label, f"{tool}, in, {LARGE}")
-        over("nanobind, array / memoryview", label, f"nanobind, in, {SMALL}", f"{BUFFER}, in, {SMALL}")
-        over("array in, pybind11 / nanobind", label, f"pybind11, in, {SMALL}", f"nanobind, in, {SMALL}")
-        over("nanobind, out, by DLPack / by NumPy", label, f"{DLPACK}, out", "nanobind, out")
-        for way in WAYS_OUT:
+    for label, tool in itertools.product(e.PAIR, e.TOOLS):
+        price(f"{tool}, in", label, f"{tool}, in, {e.SMALL}")
+        over(f"{tool}, 1 MiB / 1 KiB", label, f"{tool}, in, {e.LARGE}", f"{tool}, in, {e.SMALL}")
+    for label in e.PAIR:
+        for tool in e.CONVERTS:
+            price(f"{tool} {e.SINGLE}, in", label, f"{tool} {e.SINGLE}, in, {e.LARGE}")
+            price(f"{tool}, large, in", label, f"{tool}, in, {e.LARGE}")
+        over("nanobind, array / memoryview", label, f"nanobind, in, {e.SMALL}", f"{e.BUFFER}, in, {e.SMALL}")
+        over("array in, pybind11 / nanobind", label, f"pybind11, in, {e.SMALL}", f"nanobind, in, {e.SMALL}")
+        for way in e.WAYS_OUT:
             price(f"{way}, out", label, f"{way}, out")
     made |= {
-        "tools that read wrongly": lambda: tried("fates", lambda rows: results.by_tool(rows, WRONG)),
+        "tools that read wrongly": lambda: tried("fates", lambda rows: results.by_tool(rows, e.WRONG)),
         "ways in": lambda: tried("fates", lambda rows: set(chosen(rows, ended="ok").tool)),
-        "tools that copy": lambda: tried("fates", lambda rows: results.by_tool(rows, COPIED)),
+        "tools that copy": lambda: tried("fates", lambda rows: results.by_tool(rows, e.COPIED)),
         "ways out that lose memory": lambda: tried("ownership", lambda rows: faulty(session)),
         "tools that keep what came in": lambda: tried("ownership", lambda rows: results.not_always(rows, "lets go")),
     }
-    for tool in TOOLS:
+    for tool in e.TOOLS:
         made[f"{tool}, mixtures on {FREE_THREADED}"] = lambda tool=tool: results.mixtures(
             session.frame("a writer beside"), tool
         )
@@ -74,4 +58,4 @@ def faulty(session: Session) -> list[str]:
     return sorted({*results.not_always(owners, "freed"), *results.not_always(owners, "outlives")})
 
 
-ALL = tuple(TOOLS)
+ALL = tuple(e.TOOLS)

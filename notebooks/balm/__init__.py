@@ -6,5 +6,3 @@ from ffilab.measure.plan import Arm
 from ffilab.measure.source import source_of
 from ffilab.page import chapter, draw
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-
-__all__ = ["FREE_THREADED", "GIL", "Arm", "Case", "Step", "chapter", "draw", "instructions", "source_of"]

@@ -19,13 +19,11 @@ from native.balm.corpus import ascii_text, mixed_text
 from notebooks.balm import results
 from notebooks.balm.experiment import BEST, BLOCK_TUPLE, FOLDER, LAZY, NEW, answer, load, text
 
-# What the check of each exercise prints when it is solved.
 SOLVED = {
     "choose-what-to-hand-over": r"^It passes\.\n\Z",
     "forge-a-twelve": r"^It passes\.\n\Z",
     "beat-the-block": r"Correct\.\nFast enough",
 }
-# A change of a cell, for the tests: what stands there, what takes its place, and what then has to be seen.
 CHANGE = (
     "for method in (POOLED, BLOCK, BEST)),",
     'for method in (POOLED, "compact", BLOCK, BEST)),',

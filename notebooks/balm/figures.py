@@ -40,18 +40,16 @@ def absent(record: Record, label: str, arm: str) -> str:
     return f"{draw.NOT_MEASURED} ({reason})" if reason else draw.NOT_MEASURED
 
 
-def in_words(faults: Interval | None) -> str:
-    """Page faults for each tuple: so few that none belongs to a tuple are not spelled out."""
-    return "fewer than 0.1" if faults and above(faults, 0.1) == NO else draw.words(faults)
-
-
 def table(runs: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """A row for each combination of these columns: ns for each string and, where they were counted, page faults for each tuple."""
     rows = []
     for which, part in runs.sort_values(by, kind="stable").groupby(by, sort=False):
         row = {**dict(zip(by, which)), "ns a string": draw.words(interval_of(part, "ns"))}
         if "faults" in part:
-            row["page faults a tuple"] = in_words(results.faults(part))
+            faults = results.faults(part)
+            # So few that none belongs to a tuple are not spelled out.
+            few = faults and above(faults, 0.1) == NO
+            row["page faults a tuple"] = "fewer than 0.1" if few else draw.words(faults)
         rows.append({**row, "n": len(part)})
     return pd.DataFrame(rows).rename(columns={"interpreter": "CPython", "method": "strings"})
 

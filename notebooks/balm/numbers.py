@@ -3,9 +3,11 @@
 import math
 from collections.abc import Callable
 
+import pandas as pd
+
 from ffilab.judge.controls import Control
-from ffilab.judge.estimates import Counted, Interval, Measurement, Share
-from ffilab.judge.numbers import Makers
+from ffilab.judge.estimates import Counted, Interval, Share
+from ffilab.judge.numbers import Made, Makers
 from ffilab.judge.processes import exact, interval_of
 from ffilab.judge.questions import OPEN, YES, above, equal
 from ffilab.measure.record import Record
@@ -16,22 +18,11 @@ from notebooks.balm import results
 
 OTHER_LAYOUT = "forgeries by another build's layout that went wrong"
 GROWN = "processes that ended when a list in memory of ours grew or was cleared"
-AS_RUN, IN_STATES, GRID, SECOND, TEXT, BATCHED, LIVES = (
-    "as the author ran it",
-    "arenas held and given back",
-    "threads",
-    "a second thread",
-    "texts of several lengths",
-    "batches",
-    "what stays alive",
-)
-WORKS, MISUSED, OTHERS, LISTS, FACTS = (
-    "what works",
-    "what must not be done",
-    "the layout of another build",
-    "a list in memory of ours",
-    "layouts of objects",
-)
+AS_RUN, IN_STATES, GRID = "as the author ran it", "arenas held and given back", "threads"
+SECOND, TEXT, BATCHED, LIVES = "a second thread", "texts of several lengths", "batches", "what stays alive"
+HEAD = "PyUnicodeObject, size"
+WORKS, MISUSED, FACTS = "what works", "what must not be done", "layouts of objects"
+OTHERS, LISTS = "the layout of another build", "a list in memory of ours"
 # Ways of one thread and one process: the time of one arm over that of another. As the original had it, strings of pools and blocks
 # are made without the GIL, in all experiments, unless the name says otherwise.
 COMPARED = {
@@ -107,7 +98,6 @@ def numbers(session: Session) -> Makers:
             ways(f"{name}, one thread: {label}", results.faster, label, other, one)
         for name, arm in WAYS.items():
             ways(f"ns a string of {name}, one thread: {label}", results.cost, label, arm)
-        ways(f"smallest difference from new to be told: {label}", lambda *at: Counted(results.least(*at)), label)
         for share in e.EVERY:
             ways(f"new / lazy sequence, {share} read, less what can be told: {label}", beyond, label, share)
     ways("gain of pages and tuple, one thread: {GIL} / {FREE_THREADED}", results.change_without_gil)
@@ -116,7 +106,8 @@ def numbers(session: Session) -> Makers:
         name = f"new / {method}, one thread"
         runs(AS_RUN, f"{name}, apart: {GIL}", results.original_ratio, (e.NEW, 1), (method + e.WRITTEN, 1))
         for state in e.ARENAS:
-            runs(IN_STATES, f"{name}, arenas {state}: {GIL}", results.condition, state, method)
+            both = {"method": e.NEW, "arenas": state}, {"method": method, "arenas": e.HELD}
+            runs(IN_STATES, f"{name}, arenas {state}: {GIL}", results.over, *both)
     for name, way in ((e.NEW, e.NEW), (e.POOLED, e.POOLED + e.WRITTEN), (e.BLOCK, e.BLOCK + e.WRITTEN)):
         runs(AS_RUN, f"{name}, 16 threads / one thread: {GIL}", results.original_ratio, (way, e.THREADS), (way, 1))
     new, pooled, block = ((method, e.THREADS) for method in (e.NEW, e.POOLED + e.WRITTEN, e.BLOCK + e.WRITTEN))
@@ -127,39 +118,51 @@ def numbers(session: Session) -> Makers:
     runs(AS_RUN, "page faults a tuple, one thread, apart: {GIL}", results.faults, method=e.NEW, threads=1)
     for state in e.ARENAS:
         runs(IN_STATES, f"page faults a tuple, arenas {state}: {GIL}", results.faults, method=e.NEW, arenas=state)
-    runs(IN_STATES, "new, arenas given back / held: {GIL}", results.cost_of_giving_back)
+    states = {"arenas": e.GIVEN_BACK}, {"arenas": e.HELD}
+    runs(IN_STATES, "new, arenas given back / held: {GIL}", results.over, *states, method=e.NEW)
 
     runs(GRID, "most threads", lambda frame: Counted(frame.threads.max()))
     for label, how in ((GIL, "released"), (FREE_THREADED, "kept")):
         for method in (e.NEW, e.POOLED, e.BEST):
-            way = (method, "kept" if method == e.NEW else how)
-            runs(GRID, f"ns a string of {method}, most threads: {label}", results.ns_with_most_threads, label, *way)
+            way = {"method": method, "how": "kept" if method == e.NEW else how}
+            name = f"ns a string of {method}, most threads: {label}"
+            runs(GRID, name, crowded, interval_of, "ns", interpreter=label, **way)
             if method != e.NEW:
+                both = {"method": e.NEW, "how": "kept"}, way
                 name = f"new / {method}, most threads: {label}"
-                runs(GRID, name, results.with_most_threads, label, (e.NEW, "kept"), way)
+                runs(GRID, name, crowded, results.over, *both, interpreter=label)
+    released = {"how": "released"}, {"how": "kept"}
     for method in (e.BLOCK, e.BEST):
-        both = [(method, how) for how in ("released", "kept")]
-        runs(GRID, f"{method}, released / kept, most threads: {GIL}", results.with_most_threads, GIL, *both)
+        name = f"{method}, released / kept, most threads: {GIL}"
+        runs(GRID, name, crowded, results.over, *released, interpreter=GIL, method=method)
 
     for method in (e.NEW, e.BLOCK, e.BEST):
         name = f"rate of {method}, two threads / one: {FREE_THREADED}"
-        runs(SECOND, name, results.rate_of_two, method, "many", e.WARM)
+        runs(SECOND, name, results.over, {"threads": 1}, {"threads": 2}, method=method, length="many", state=e.WARM)
     few = {"method": e.NEW, "length": "few", "threads": 2}
-    runs(SECOND, "new / pages and tuple, one thread, apart: {FREE_THREADED}", results.gain_alone)
-    runs(SECOND, "new, two threads, cold / warm: {FREE_THREADED}", results.cost_of_cold_heaps)
+    apart, methods = (
+        "new / pages and tuple, one thread, apart: {FREE_THREADED}",
+        ({"method": e.NEW}, {"method": e.BEST}),
+    )
+    runs(SECOND, apart, results.over, *methods, length="many", threads=1)
+    heaps = {"state": e.COLD}, {"state": e.WARM}
+    runs(SECOND, "new, two threads, cold / warm: {FREE_THREADED}", results.over, *heaps, **few)
     for state in (e.COLD, e.WARM):
         name = f"page faults a tuple, two threads, {state}: {FREE_THREADED}"
         runs(SECOND, name, results.faults, **few, state=state)
 
     for label in e.PAIR:
-        runs(TEXT, f"block, the text / a twentieth of it: {label}", results.of_lengths, label, e.LINES, e.TEXTS[0])
-        runs(TEXT, f"block, four times the text / the text: {label}", results.of_lengths, label, e.TEXTS[2], e.LINES)
-        runs(FACTS, f"heads of the longest text, in MB: {label}", megabytes, label)
+        small, usual, large = ({"lines": lines} for lines in (e.TEXTS[0], e.LINES, e.TEXTS[2]))
+        of_label = {"interpreter": label}
+        runs(TEXT, f"block, the text / a twentieth of it: {label}", results.over, usual, small, **of_label)
+        runs(TEXT, f"block, four times the text / the text: {label}", results.over, large, usual, **of_label)
+        heads = f"heads of the longest text, in MB: {label}"
+        runs(FACTS, heads, lambda facts, at: Counted(float(e.TEXTS[-1] * results.fields(facts)[at][HEAD] / 1e6)), label)
         few, most = 256, e.BATCHES[-1]
-        runs(BATCHED, f"{e.BEST}, one batch / of 256: {label}", results.of_batches, label, most, few)
+        best = {**of_label, "method": e.BEST}
+        runs(BATCHED, f"{e.BEST}, one batch / of 256: {label}", results.over, {"batch": most}, {"batch": few}, **best)
         for size, said in ((few, "in batches of 256"), (most, "in one batch")):
-            where = {"interpreter": label, "method": e.BEST, "batch": size}
-            runs(BATCHED, f"ns a string of {e.BEST}, {said}: {label}", interval_of, "ns", **where)
+            runs(BATCHED, f"ns a string of {e.BEST}, {said}: {label}", interval_of, "ns", **best, batch=size)
         for method in (e.NEW, e.BLOCK):
             runs("memory", f"bytes a string, alive: {method} on {label}", results.resident, label, method, "alive")
             name = f"what stays after the drop, in per cent: {method} on {label}"
@@ -180,7 +183,10 @@ def numbers(session: Session) -> Makers:
     for name, find in lists(session).items():
         made[name] = lambda find=find: Counted(len(find()))
     for name, (unit, find, why) in shares(session).items():
-        made[name] = lambda unit=unit, find=find, why=why: looked_at(find(), unit) or why
+        # Each case was looked at once and is no sample of many: what a build does to such an object, it does again.
+        made[name] = lambda unit=unit, find=find, why=why: (
+            exact(found.events / found.trials, unit) if (found := find()) else why
+        )
         made[f"{name}, of all"] = find
     return made
 
@@ -240,16 +246,12 @@ def shares(session: Session) -> dict[str, tuple[str, Callable[[], Share | None],
     }
 
 
-def looked_at(found: Share | None, unit: str) -> Measurement | None:
-    """Each case was looked at once and is no sample of many: what a build does to such an object, it does again."""
-    return exact(found.events / found.trials, unit) if found else None
+def crowded(runs: pd.DataFrame, make: Callable, *arguments, **which) -> Made:
+    """With as many threads as were tried, all together."""
+    return make(runs[runs.threads == runs.threads.max()], *arguments, **which)
 
 
 def beyond(record: Record, label: str, share: str) -> Counted | None:
     """How much farther from 1 the gain of a lazy sequence is than two copies of the rule can be told apart, in logarithms."""
     found = results.faster(record, label, f"{e.LAZY}, {share} read", than=f"{e.NEW}, {share} read")
     return found and Counted(abs(math.log(found.interval.value)) - math.log1p(results.least(record, label)))
-
-
-def megabytes(facts, label: str) -> Counted:
-    return Counted(float(e.TEXTS[-1] * results.fields(facts)[label]["PyUnicodeObject, size"] / 1e6))

@@ -69,6 +69,11 @@ def original_ratio(runs: pd.DataFrame, slow: tuple[str, int], fast: tuple[str, i
     return ratio(*(per_string(runs, method=method, threads=threads) for method, threads in (slow, fast)))
 
 
+def over(runs: pd.DataFrame, one: dict, other: dict, **both) -> Measurement | None:
+    """The time of a string in processes of which `one` holds over that in those of which `other` does, paired by round."""
+    return ratio(*(per_string(runs, **both, **which) for which in (one, other)))
+
+
 def rise_beside_new(runs: pd.DataFrame, method: str) -> Measurement | None:
     """As its author ran it: how many times as long a way takes with 16 threads as with one, over the same of CPython's own."""
     rises = []
@@ -90,38 +95,10 @@ def least(record: Record, label: str) -> float:
     return found.mde if found and found.ratio.is_known else 0.0
 
 
-def condition(runs: pd.DataFrame, state: str, method: str) -> Measurement | None:
-    """CPython's own strings, with arenas in a state, over one of ours with arenas held: how many times as fast ours are."""
-    return ratio(per_string(runs, method=e.NEW, arenas=state), per_string(runs, method=method, arenas=e.HELD))
-
-
-def cost_of_giving_back(runs: pd.DataFrame) -> Measurement | None:
-    """CPython's own strings: the time where an arena goes back with each tuple over that where none can."""
-    return ratio(*(per_string(runs, method=e.NEW, arenas=state) for state in (e.GIVEN_BACK, e.HELD)))
-
-
 def faults(runs: pd.DataFrame, **which) -> Interval | None:
     """Page faults for each tuple: a count is never below 0."""
     found = interval_of(runs, "faults", **which)
     return found and Interval(found.value, max(0.0, found.low), found.high)
-
-
-def of_lengths(runs: pd.DataFrame, label: str, one: int, other: int) -> Measurement | None:
-    """A string of a text of so many lines over a string of another one: the time of one over that of the other."""
-    part = chosen(runs, interpreter=label)
-    return ratio(*(per_string(part, lines=lines) for lines in (one, other)))
-
-
-def with_most_threads(runs: pd.DataFrame, label: str, *two: tuple[str, str]) -> Measurement | None:
-    """The time of one (method, what is done with the GIL) over that of another, with as many threads as were tried."""
-    most = int(runs.threads.max())
-    return ratio(*(per_string(runs, interpreter=label, threads=most, method=method, how=how) for method, how in two))
-
-
-def ns_with_most_threads(runs: pd.DataFrame, label: str, method: str, how: str) -> Interval | None:
-    """Nanoseconds for each string, all threads together, with as many threads as were tried."""
-    most = int(runs.threads.max())
-    return interval_of(runs, "ns", interpreter=label, threads=most, method=method, how=how)
 
 
 def series(runs: pd.DataFrame) -> pd.DataFrame:
@@ -152,32 +129,9 @@ def batches(runs: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def of_batches(runs: pd.DataFrame, label: str, one: int, other: int) -> Measurement | None:
-    """A string of a tuple of pages in batches of so many, over one in batches of another size: the time of one over that of the other."""
-    part = chosen(runs, interpreter=label, method=e.BEST)
-    return ratio(*(per_string(part, batch=batch) for batch in (one, other)))
-
-
 def keeps(runs: pd.DataFrame, when: str) -> list[str]:
     """Ways, on any interpreter, that keep a text alive: once no string is `kept`, after it was `dropped`, after a collection."""
     return list(dict.fromkeys(runs.method[runs[when] > 0]))
-
-
-def rate_of_two(runs: pd.DataFrame, method: str, length: str, state: str) -> Measurement | None:
-    """Without the GIL: the rate of two threads over that of one."""
-    which = {"method": method, "length": length, "state": state}
-    return ratio(*(per_string(runs, **which, threads=threads) for threads in (1, 2)))
-
-
-def gain_alone(runs: pd.DataFrame) -> Measurement | None:
-    """Without the GIL, one thread, each way in processes of its own: how many times as fast pages and tuple is."""
-    return ratio(*(per_string(runs, method=method, length="many", threads=1) for method in (e.NEW, e.BEST)))
-
-
-def cost_of_cold_heaps(runs: pd.DataFrame) -> Measurement | None:
-    """CPython's own strings, two threads that make few: the time where they have just started over that of warm ones."""
-    which = {"method": e.NEW, "length": "few", "threads": 2}
-    return ratio(*(per_string(runs, **which, state=state) for state in (e.COLD, e.WARM)))
 
 
 def resident(runs: pd.DataFrame, label: str, method: str, when: str) -> Interval | str | None:

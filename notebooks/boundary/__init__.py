@@ -5,5 +5,3 @@ from ffilab.measure.plan import Arm
 from ffilab.page import chapter, draw
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from native.boundary import arms
-
-__all__ = ["FREE_THREADED", "GIL", "Arm", "Case", "arms", "chapter", "draw"]

@@ -18,14 +18,12 @@ from native.boundary import arms
 from notebooks.boundary import results
 from notebooks.boundary.experiment import CONTRACTS, DECLARED, FLOOR, INT, call, loaded, name
 
-# What the check of each exercise prints when it is solved.
 SOLVED = {
     "choose-bindings": r"\Aparser: correct, and nothing on the list is faster.*\nplugin: correct, and nothing on the list is faster",
     "repair-declaration": r"\Acorrect: all ",
     "faster-array": r"^Correct\.\n(Fast enough|Whether it is fast enough is open)",
 }
 
-# A change of a cell, for the tests: what stands there, what takes its place, and what then has to be seen.
 CHANGE = (
     'record = session.time("matrix", whole(), budget=shorter)',
     'mine = Arm("mine: an empty text", "f(\'\')", loaded("PyO3") + "f = m.code_points")\n'

@@ -16,42 +16,23 @@ from ffilab.measure.record import Record
 from ffilab.page import draw
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from native.boundary import arms
+from notebooks.boundary import experiment as e
 from notebooks.boundary import results
-from notebooks.boundary.experiment import (
-    BINDINGS,
-    CONTRACTS,
-    DECLARED,
-    FLOOR,
-    GIL_ON,
-    INT,
-    METHOD,
-    OF_VARIANTS,
-    SIGNATURES,
-    TALK,
-    name,
-)
 
 # The bindings whose prices are drawn: more curves cannot be told from each other. The CSV holds all.
-DRAWN = (FLOOR, "PyO3", "pybind11", "ctypes CDLL")
+DRAWN = (e.FLOOR, "PyO3", "pybind11", "ctypes CDLL")
 # Where the page on the bindings shows each of them whole.
-CODE = {binding: f"bindings.html#binding-{re.sub('[^a-z0-9]+', '-', binding.lower())}" for binding in BINDINGS}
+CODE = {binding: f"bindings.html#binding-{re.sub('[^a-z0-9]+', '-', binding.lower())}" for binding in e.BINDINGS}
 # What the choice table prices: heading to signature.
 PRICED = {
-    "int → int": INT,
+    "int → int": e.INT,
     "str in": "str in, ASCII",
     "list in, µs": "list of 1,000 ints",
     "callback": "callback",
-    "C++ method": METHOD,
+    "C++ method": e.METHOD,
 }
 # Where the cells of the matrix are shown, and the code of their bindings; from the root of the book.
 SECTION, FOLDER = "notebooks/boundary/boundary.html#the-matrix", "notebooks/boundary"
-
-
-def why_missing(binding: str, reason: str) -> str:
-    """The reason of a cell that could not be filled, as a record has it, in words."""
-    if reason.startswith("AttributeError") and "PyDLL" in binding:
-        return "PyDLL never detaches the thread state"
-    return reason.removeprefix("ImportError: ")
 
 
 def every_cell(
@@ -64,11 +45,16 @@ def every_cell(
     found = {(row.interpreter, row.binding, row.signature): row for row in cells.itertuples()}
     where = ", ".join(one for one in names if one.endswith("matrix.jsonl"))
     rows = []
-    for label, binding, signature in itertools.product(record.interpreters, BINDINGS, SIGNATURES):
-        arm, row = name(binding, signature), found.get((label, binding, signature))
+    for label, binding, signature in itertools.product(record.interpreters, e.BINDINGS, e.SIGNATURES):
+        cell = (e.name(one, signature) for one in (binding, e.FLOOR))
+        arm, floor, row = *cell, found.get((label, binding, signature))
         counted = {} if isinstance(counts, str) else counts.get(label, {})
-        why = why_missing(binding, record.missing.get((label, arm)) or "it was not measured") if row is None else ""
-        if row is not None and (reason := stand_ins.get(label, {}).get(binding)):
+        why = ""
+        if row is None:
+            why = (record.missing.get((label, arm)) or "it was not measured").removeprefix("ImportError: ")
+            if why.startswith("AttributeError") and "PyDLL" in binding:
+                why = "PyDLL never detaches the thread state"
+        elif reason := stand_ins.get(label, {}).get(binding):
             why = f"measured by a stand-in: {reason}"
         rows.append(
             {
@@ -77,7 +63,7 @@ def every_cell(
                 "signature": signature,
                 **numbers("ns", row and row.ns),
                 **numbers("over the floor", row and row.over),
-                **numbers("ratio to the floor", row and results.ratio_to_floor(record, label, binding, signature)),
+                **numbers("ratio to the floor", row and statistics.ratio(record, (label, arm), (label, floor))),
                 "instructions": counted.get(arm),
                 "n": len(record.kept) if row else 0,
                 "section": SECTION,
@@ -121,7 +107,9 @@ def heat(figure, frame: pd.DataFrame, value: str, words: pd.DataFrame, ticks: di
 
 def wide(frame: pd.DataFrame, value: str) -> pd.DataFrame:
     """A column of a frame, kinds of call by bindings."""
-    return frame.pivot(index="signature", columns="binding", values=value).reindex(index=SIGNATURES, columns=BINDINGS)
+    return frame.pivot(index="signature", columns="binding", values=value).reindex(
+        index=e.SIGNATURES, columns=e.BINDINGS
+    )
 
 
 def plot_matrix(figure, cells: pd.DataFrame) -> None:
@@ -129,7 +117,7 @@ def plot_matrix(figure, cells: pd.DataFrame) -> None:
     part = cells[cells.interpreter == GIL]
     words = wide(part, "times").map(lambda v: "" if np.isnan(v) else f"{v:.2f}" if v < 9.995 else f"{v:.0f}")
     ticks = {1: "1", 10: "10", 100: "100 or more"}
-    heat(figure, part, "times", words, ticks, f"time over that of the {FLOOR}", cmap="cividis", vmin=0, vmax=2)
+    heat(figure, part, "times", words, ticks, f"time over that of the {e.FLOOR}", cmap="cividis", vmin=0, vmax=2)
 
 
 def plot_without_gil(figure, ratios: pd.DataFrame) -> None:
@@ -146,7 +134,7 @@ def plot_without_gil(figure, ratios: pd.DataFrame) -> None:
 
 def plot_int(figure, cells: pd.DataFrame) -> None:
     """What is compared is not the same everywhere: the label says which calls release the GIL."""
-    part = cells[cells.signature == INT]
+    part = cells[cells.signature == e.INT]
     rows = part.assign(**{end: [getattr(one, end) for one in part.ns] for end in ("value", "low", "high")})
     axes = figure.subplots()
     releases = {binding: f"{binding},\nreleases the GIL" for binding in results.DETACHING}
@@ -157,12 +145,12 @@ def plot_int(figure, cells: pd.DataFrame) -> None:
 
 def int_times(cells: pd.DataFrame) -> pd.DataFrame:
     """What `plot_int` draws."""
-    part = cells[cells.signature == INT]
+    part = cells[cells.signature == e.INT]
     return part[["interpreter", "binding"]].assign(ns=[draw.text(one) for one in part.ns])
 
 
 def int_in_words(cells: pd.DataFrame) -> str:
-    here = cells[(cells.signature == INT) & (cells.interpreter == GIL)]
+    here = cells[(cells.signature == e.INT) & (cells.interpreter == GIL)]
     return "; ".join(f"{row.binding} {draw.text(row.ns, 'ns')}" for row in here.itertuples()) + f" on {GIL}."
 
 
@@ -171,7 +159,7 @@ def variants(ratios: pd.DataFrame) -> pd.DataFrame:
     words = ratios.assign(ratio=[draw.text(Interval.of(row)) for row in ratios.itertuples()])
     words = words[[not arms.VARIANTS[form].signatures for form in words.form]]
     table = words.pivot(index=["form", "interpreter"], columns="signature", values="ratio")
-    table = table.reindex(columns=[signature for signature in OF_VARIANTS if signature in table])
+    table = table.reindex(columns=[signature for signature in e.OF_VARIANTS if signature in table])
     return table.fillna("").rename_axis(columns=None).reset_index().rename(columns={"interpreter": "CPython"})
 
 
@@ -186,10 +174,10 @@ def tuned(ratios: pd.DataFrame, interpreters: list[str]) -> pd.DataFrame:
 def as_run(means: pd.DataFrame) -> pd.DataFrame:
     """Means of the talk's own program over processes, in ns, beside what its sets print; with the GIL, without it, and with it on again."""
     rows = []
-    for number, binding in enumerate(TALK):
+    for number, binding in enumerate(e.TALK):
         row = {"binding": binding}
         row |= {f"published, {name_}": f"{ns[number]:.0f}" for name_, ns in results.PUBLISHED.items()}
-        for build in (GIL, FREE_THREADED, GIL_ON):
+        for build in (GIL, FREE_THREADED, e.GIL_ON):
             found = means[build, binding].dropna() if (build, binding) in means else []
             row[build] = draw.words(statistics.location_interval(np.array(found)) if len(found) else None)
         rows.append(row)
@@ -209,12 +197,10 @@ def links(trees: dict[str, list[dict]]) -> pd.DataFrame:
 def paths(trees: dict[str, list[dict]]) -> pd.DataFrame:
     """The steps of one call, in order, with their instructions and their share of them."""
     return pd.DataFrame(
-        [
-            {"binding": binding, "step": what, "instructions": count, "share": count / tree[0].instructions}
-            for binding, lines in trees.items()
-            for tree in [results.nodes(lines)]
-            for what, count in results.steps(tree, binding)
-        ]
+        {"binding": binding, "step": what, "instructions": count, "share": count / tree[0].instructions}
+        for binding, lines in trees.items()
+        for tree in [results.nodes(lines)]
+        for what, count in results.steps(tree, binding)
     )
 
 
@@ -275,7 +261,7 @@ def one_object(runs: pd.DataFrame) -> pd.DataFrame:
     """Two threads on one object: in how many processes additions were lost or refused, by binding."""
     hit = runs.assign(lost=runs.lost > 0, refused=runs.refused > 0).groupby(["binding", "method"])[["lost", "refused"]]
     said = (hit.sum().astype(str) + " of " + hit.count().astype(str)).unstack("method")
-    said = said.reindex([binding for binding in BINDINGS if binding in said.index])
+    said = said.reindex([binding for binding in e.BINDINGS if binding in said.index])
     shown = {"with the lock: lost": ("lost", "add"), "without: lost": ("lost", "add_unlocked")}
     shown["without: refused"] = ("refused", "add_unlocked")
     return pd.DataFrame({"binding": said.index, **{what: list(said[column]) for what, column in shown.items()}})
@@ -290,7 +276,7 @@ def choice(record: Record, cells: pd.DataFrame, label: str, found: pd.DataFrame 
         if cell not in over:
             return draw.NOT_MEASURED
         factor = 1e-3 if what.endswith("µs") else 1
-        return "itself" if binding == FLOOR else "+" * (over[cell].value > 0) + draw.text(over[cell], "", factor)
+        return "itself" if binding == e.FLOOR else "+" * (over[cell].value > 0) + draw.text(over[cell], "", factor)
 
     rows = []
     for binding in results.present(record, label):
@@ -315,22 +301,20 @@ def reach(found: Interval | None, longest: float) -> str:
 
 def terms(rules: pd.DataFrame, written: dict[str, dict[str, int | None]]) -> pd.DataFrame:
     """What each binding takes and lets through, with the GIL."""
-    number = rules.set_index("call").loc[CONTRACTS[0]].fillna("not asked")
+    number = rules.set_index("call").loc[e.CONTRACTS[0]].fillna("not asked")
     return pd.DataFrame(
-        [
-            {
-                "binding": binding,
-                "2³¹ as an int": number.get(binding, "not asked"),
-                "compiler": "no" if DECLARED[binding].loads_at_run_time else "for each library",
-                "lines of code": one["code"],
-                "lines of packaging": one["packaging"],
-                **{
-                    what: f"{one[key] / 1024:,.0f}" if one.get(key) else draw.NOT_MEASURED
-                    for what, key in (("file, KiB", "stripped"), ("as built, KiB", "built"))
-                },
-            }
-            for binding, one in written.items()
-        ]
+        {
+            "binding": binding,
+            "2³¹ as an int": number.get(binding, "not asked"),
+            "compiler": "no" if e.DECLARED[binding].loads_at_run_time else "for each library",
+            "lines of code": one["code"],
+            "lines of packaging": one["packaging"],
+            **{
+                what: f"{one[key] / 1024:,.0f}" if one.get(key) else draw.NOT_MEASURED
+                for what, key in (("file, KiB", "stripped"), ("as built, KiB", "built"))
+            },
+        }
+        for binding, one in written.items()
     )
 
 
@@ -338,11 +322,9 @@ def first_use(runs: pd.DataFrame) -> pd.DataFrame:
     """What the first use of each binding costs."""
     shown = {"import, ms": "import_ms", "memory, KiB": "resident_kib", "first call, ns": "first_call_ns"}
     return pd.DataFrame(
-        [
-            {
-                "binding": binding,
-                **{what: draw.words(results.first_use(runs, binding, key)) for what, key in shown.items()},
-            }
-            for binding in dict.fromkeys(runs.binding)
-        ]
+        {
+            "binding": binding,
+            **{what: draw.words(results.first_use(runs, binding, key)) for what, key in shown.items()},
+        }
+        for binding in dict.fromkeys(runs.binding)
     )

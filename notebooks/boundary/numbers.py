@@ -16,23 +16,9 @@ from ffilab.measure.instructions import Node
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
+from notebooks.boundary import experiment as e
 from notebooks.boundary import results
-from notebooks.boundary.experiment import (
-    ANSWER,
-    BINDINGS,
-    CONTRACTS,
-    ERROR,
-    FLOOR,
-    INT,
-    METHODS,
-    OUT_OF_LINE,
-    PROGRAM,
-    SIGNATURES,
-    TAXED,
-    VARIANTS,
-    WORKED,
-    name,
-)
+from notebooks.boundary.experiment import name
 from notebooks.boundary.looks import COMPARED, WITHOUT_HAND_OVER
 
 ORDER = "share of its links that the call tree shows"
@@ -62,7 +48,7 @@ def of_claims(session: Session) -> Makers:
             session, binding, lambda tree: results.links(tree, binding).met.mean()
         )
     for what, cells in results.as_run().items():
-        made[what] = lambda cells=cells: results.ratio_as_run(results.single_calls(session.frame(PROGRAM)), *cells)
+        made[what] = lambda cells=cells: results.ratio_as_run(results.single_calls(session.frame(e.PROGRAM)), *cells)
     for _, what, _, make in results.deciding():
         made[what] = lambda make=make: make(session.timed("claims"))
     return made
@@ -82,7 +68,7 @@ def lock(session: Session) -> Measurement | str:
 
 
 def misranked(session: Session) -> Measurement | str:
-    wrong, among = results.misranked(session.frame(PROGRAM), session.timed("claims"))
+    wrong, among = results.misranked(session.frame(e.PROGRAM), session.timed("claims"))
     return Measurement(Share(wrong.process.nunique(), among), "share of processes") if among else results.NONE_TOLD
 
 
@@ -112,12 +98,12 @@ def of_times(session: Session) -> Makers:
     def cell(binding: str, signature: str, label: str = GIL) -> tuple[str, str]:
         return label, name(binding, signature)
 
-    for signature, binding in itertools.product(SIGNATURES, BINDINGS):
+    for signature, binding in itertools.product(e.SIGNATURES, e.BINDINGS):
         here, there = cell(binding, signature), cell(binding, signature, FREE_THREADED)
         timed(f"{signature} through {binding}: ns", two_digits(statistics.per_call), here)
         over = two_digits(results.difference)
-        timed(f"{signature} through {binding}: ns over our C, two digits", over, here, cell(FLOOR, signature))
-        timed(f"{signature} through {binding}: over the floor, ns", results.difference, here, cell(FLOOR, signature))
+        timed(f"{signature} through {binding}: ns over our C, two digits", over, here, cell(e.FLOOR, signature))
+        timed(f"{signature} through {binding}: over the floor, ns", results.difference, here, cell(e.FLOOR, signature))
         timed(f"{signature} through {binding}: {FREE_THREADED} / {GIL}", results.between, there, here)
         for label, arm in (here, there):
             timed(
@@ -125,30 +111,30 @@ def of_times(session: Session) -> Makers:
                 two_digits(results.alone),
                 (label, arm),
             )
-    for binding in BINDINGS:
+    for binding in e.BINDINGS:
         buffers = [cell(binding, one) for one in ("1,000,000 doubles", "1,000 doubles")]
         timed(f"a million doubles / a thousand: {binding}", statistics.ratio, *buffers)
-    timed(f"no-op: cffi API / {FLOOR} on {GIL}", statistics.ratio, cell("cffi API", "no-op"), cell(FLOOR, "no-op"))
+    timed(f"no-op: cffi API / {e.FLOOR} on {GIL}", statistics.ratio, cell("cffi API", "no-op"), cell(e.FLOOR, "no-op"))
     timed(f"empty loop on {GIL}", statistics.per_call, (GIL, EMPTY))
-    timed(f"{INT} without the loop: dearest / cheapest", lambda record: results.widest(record, GIL)[2])
-    without = cell("ctypes CDLL", ANSWER), cell(FLOOR, ANSWER)
-    timed(f"{ANSWER} without the loop: ctypes CDLL / {FLOOR}", results.net_ratio, *without)
+    timed(f"{e.INT} without the loop: dearest / cheapest", lambda record: results.widest(record, GIL)[2])
+    without = cell("ctypes CDLL", e.ANSWER), cell(e.FLOOR, e.ANSWER)
+    timed(f"{e.ANSWER} without the loop: ctypes CDLL / {e.FLOOR}", results.net_ratio, *without)
     for case in results.CASES:
         timed(f"cheapest / next: {case}", partial(results.first_two, case=case))
         for which, place in results.PLACE.items():
             timed(f"{which}, ns: {case}", partial(results.placed, case=case, place=place))
-    for one in (INT, *TAXED):
-        both = [cell(FLOOR, one, label) for label in (FREE_THREADED, GIL)]
+    for one in (e.INT, *e.TAXED):
+        both = [cell(e.FLOOR, one, label) for label in (FREE_THREADED, GIL)]
         timed(f"{one} by hand: {FREE_THREADED} / {GIL}", results.between, *both, plan="claims")
-    with_int = cell("ctypes CDLL", INT), cell(FLOOR, INT)
+    with_int = cell("ctypes CDLL", e.INT), cell(e.FLOOR, e.INT)
     timed("call with an int through CDLL over one by hand, ns", results.difference, *with_int, plan="claims")
     for what, part in (("an int", "argument"), ("the hand-over", "hand-over, int")):
         timed(f"{what} in a call through CDLL, ns", partial(results.part, what=part), plan="claims")
-    buffers = [f"a million doubles / a thousand: {binding}" for binding in BINDINGS]
+    buffers = [f"a million doubles / a thousand: {binding}" for binding in e.BINDINGS]
     made["a million doubles / a thousand: largest"] = partial(largest, session, buffers)
-    errors = [f"{ERROR} through {binding}: over the floor, ns" for binding in ("nanobind", "pybind11", "PyO3")]
+    errors = [f"{e.ERROR} through {binding}: over the floor, ns" for binding in ("nanobind", "pybind11", "PyO3")]
     for which, pick in (("dearest", max), ("cheapest", min)):
-        made[f"{ERROR}, over the floor, ns: {which}"] = partial(extreme, session, errors, pick)
+        made[f"{e.ERROR}, over the floor, ns: {which}"] = partial(extreme, session, errors, pick)
     made["largest time over our C"] = lambda: Counted(results.dearest_cell(session.timed("matrix"))[0])
     return made
 
@@ -186,7 +172,7 @@ def of_order(session: Session) -> Makers:
         "kinds of call in which pairs change places": lambda pairs: len(pairs) - pairs.count(0),
         "most pairs that change places": max,
     }
-    made: Makers = {f"pairs that change places: {one}": partial(of_kind, one) for one in SIGNATURES}
+    made: Makers = {f"pairs that change places: {one}": partial(of_kind, one) for one in e.SIGNATURES}
     for what, count in counts.items():
         made[what] = lambda count=count: Counted(count([*session.once(changes).values()]))
     return made
@@ -213,7 +199,11 @@ def of_trees(session: Session) -> Makers:
     share = "share of the instructions of a call through ctypes"
     for what, pattern in {**results.PLACES, "from_param": "PyObject_CallOneArg"}.items():
         seen(f"{share}: {what}", lambda tree, pattern=pattern: results.below(tree, pattern))
-    seen(f"{share}: largest place less the next", lambda tree: np.diff(sorted(results.places(tree).values()))[-1])
+    places = results.PLACES.values()
+    seen(
+        f"{share}: largest place less the next",
+        lambda tree: np.diff(sorted(results.below(tree, p) for p in places))[-1],
+    )
     return made
 
 
@@ -244,7 +234,7 @@ def of_tools(session: Session) -> Makers:
     """What the tools let through, keep, and cost at the first use."""
 
     def answered(*bindings: str) -> Share | None:
-        found = results.answers(session.once(rules), CONTRACTS[0])
+        found = results.answers(session.once(rules), e.CONTRACTS[0])
         refused = [results.is_error(found[binding]) for binding in bindings if binding in found]
         return Share(refused.count(False), len(refused)) if refused else None
 
@@ -260,19 +250,18 @@ def of_tools(session: Session) -> Makers:
     def first_use(make: Callable, *arguments) -> Made:
         return make(session.frame("import and first call"), *arguments)
 
-    made: Makers = {f"ways that answer {CONTRACTS[0]}": partial(answered, *BINDINGS)}
-    for binding in BINDINGS:
-        made[f"{binding} answers {CONTRACTS[0]}"] = partial(answered, binding)
+    made: Makers = {f"ways that answer {e.CONTRACTS[0]}": partial(answered, *e.BINDINGS)}
+    for binding in e.BINDINGS:
+        made[f"{binding} answers {e.CONTRACTS[0]}"] = partial(answered, binding)
         made[f"second interpreter works (1), is refused (0), or ends (-1): {binding}"] = partial(elsewhere, binding)
-    for what, method in itertools.product(("lost", "refused"), METHODS):
-        made[f"processes with additions {what}, {method}"] = partial(hit, what, method, *BINDINGS)
-        for binding in BINDINGS:
+    for what, method in itertools.product(("lost", "refused"), e.METHODS):
+        made[f"processes with additions {what}, {method}"] = partial(hit, what, method, *e.BINDINGS)
+        for binding in e.BINDINGS:
             made[f"processes with additions {what}, {method}: {binding}"] = partial(hit, what, method, binding)
     made["import of cffi's ABI mode: in line / out of line"] = partial(
-        first_use, results.import_ratio, VARIANTS[OUT_OF_LINE], OUT_OF_LINE
+        first_use, results.import_ratio, e.VARIANTS[e.OUT_OF_LINE], e.OUT_OF_LINE
     )
-    for key in ("import_ms", "first_call_ns"):
-        made[f"{key}: lazy / default"] = partial(first_use, results.linking_effect, key, "lazy")
+    made["first_call_ns: lazy / default"] = partial(first_use, results.linking_effect)
     return made
 
 
@@ -298,7 +287,7 @@ def of_work(session: Session) -> Makers:
         "largest change of a price with the work, in size, ns": moved,
         "longest work, in µs": lambda: Counted(max(session.once(prices).work_ns, default=0.0) / 1000),
     }
-    for binding in WORKED:
+    for binding in e.WORKED:
         made[f"work from which the price is under 5%, in µs: {binding}"] = partial(reach, binding)
         made[f"work from which the price is under 5%, in µs, without bounds: {binding}"] = lambda binding=binding: (
             (found := reach(binding)) and Counted(found.value)

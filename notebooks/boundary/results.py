@@ -18,36 +18,11 @@ from ffilab.measure.instructions import Node
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record, medians
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-from notebooks.boundary.experiment import (
-    AGAIN,
-    ANSWER,
-    BINDINGS,
-    CONTRACTS,
-    CPP,
-    DECLARED,
-    DETACHED,
-    ERROR,
-    FLOOR,
-    GIL_ON,
-    INT,
-    METHOD,
-    NONE_AS_A_POINTER,
-    ON,
-    RELINKED,
-    SIGNATURES,
-    TALK,
-    TAXED,
-    TEXT,
-    TEXT_MADE,
-    VARIANTS,
-    WITH_THE_GIL,
-    WORK,
-    WORKED,
-    name,
-)
+from notebooks.boundary import experiment as e
+from notebooks.boundary.experiment import name
 from notebooks.boundary.looks import WITHOUT_HAND_OVER
 
-COPIES = [(name(binding, INT), name(binding, INT) + AGAIN) for binding in (FLOOR, "ctypes CDLL")]
+COPIES = [(name(binding, e.INT), name(binding, e.INT) + e.AGAIN) for binding in (e.FLOOR, "ctypes CDLL")]
 TARGET_SHARE = 0.05
 WITH_PYDLL = ("cffi ABI", "ctypes PyDLL", "pybind11", "PyO3")
 # Which bindings detach the thread state around every call, and so release the GIL: the manuals of ctypes and cffi.
@@ -66,7 +41,7 @@ NEXT = "libffi among libffi and the largest of the others, PyDLL"
 ARGUMENT = "an int argument / the hand-over of the GIL, ctypes CDLL"
 FASTEST = "the fastest other / PyO3"
 FASTEST_OF_FOUR = "the fastest other of the talk's four / PyO3"
-EQUALS = f"both detach: cffi API / {FLOOR}"
+EQUALS = f"both detach: cffi API / {e.FLOOR}"
 AS_RUN_LOCK = "as run: pthread_mutex_lock below take_gil and drop_gil"
 # drop_gil is inlined there.
 LOCK = r"pthread_mutex_lock", r"take_gil|drop_gil|_PyEval_ReleaseLock"
@@ -141,10 +116,10 @@ PLACES = {
 }
 # The cases of the reader: signature, and the tools in question.
 CASES = {
-    "cpp": (METHOD, (*CPP, "PyO3")),
-    "text": ("str in, ASCII", tuple(binding for binding in BINDINGS if binding not in (FLOOR, "C API, limited"))),
-    "hot": (INT, BINDINGS),
-    "no-compiler": (INT, tuple(b for b, one in DECLARED.items() if one.loads_at_run_time and b != "ctypes PyDLL")),
+    "cpp": (e.METHOD, (*e.CPP, "PyO3")),
+    "text": ("str in, ASCII", tuple(binding for binding in e.BINDINGS if binding not in (e.FLOOR, "C API, limited"))),
+    "hot": (e.INT, e.BINDINGS),
+    "no-compiler": (e.INT, tuple(b for b, one in e.DECLARED.items() if one.loads_at_run_time and b != "ctypes PyDLL")),
 }
 # Which of them a sentence names.
 PLACE = {"cheapest": 0, "next": 1, "dearest": -1}
@@ -152,14 +127,14 @@ UNINITIALISED = "uninitialised memory"
 FIRST_USE = ("import_ms", "resident_kib", "first_call_ns", "later_call_ns")
 
 
-def present(record: Record, label: str, signature: str = INT) -> list[str]:
+def present(record: Record, label: str, signature: str = e.INT) -> list[str]:
     """The bindings that were measured on this interpreter with this signature."""
-    return [binding for binding in BINDINGS if record.has(label, name(binding, signature))]
+    return [binding for binding in e.BINDINGS if record.has(label, name(binding, signature))]
 
 
 def over_floor(record: Record, label: str, binding: str, signature: str) -> Interval:
     """Nanoseconds that a binding takes more than the C API for the same signature, paired by block."""
-    return difference(record, (label, name(binding, signature)), (label, name(FLOOR, signature)))
+    return difference(record, (label, name(binding, signature)), (label, name(e.FLOOR, signature)))
 
 
 def difference(record: Record, one: tuple[str, str], other: tuple[str, str]) -> Interval:
@@ -173,8 +148,8 @@ def without_loop(record: Record, build: str, arm: str) -> np.ndarray:
     The loop of one build takes longer than that of the other: wherever builds are compared, it is taken off. From the first
     conversion of a text the making of that text is taken off, and with it the loop.
     """
-    suffix, label = (ON, FREE_THREADED) if build == GIL_ON else ("", build)
-    less = TEXT_MADE + suffix if arm.endswith(TEXT) and record.has(label, TEXT_MADE + suffix) else EMPTY
+    suffix, label = (e.ON, FREE_THREADED) if build == e.GIL_ON else ("", build)
+    less = e.TEXT_MADE + suffix if arm.endswith(e.TEXT) and record.has(label, e.TEXT_MADE + suffix) else EMPTY
     less = f"{EMPTY} (GIL on)" if less == EMPTY and suffix else less
     return medians(record.times(label, arm + suffix) - record.times(label, less))
 
@@ -203,44 +178,33 @@ def net_ratio(record: Record, one: tuple[str, str], other: tuple[str, str]) -> I
 
 def times_floor(record: Record, label: str, binding: str, signature: str) -> float:
     """Median over restarts of the time of a binding over that of the C API, paired by block; NaN if no pair was kept."""
-    cells = (label, name(binding, signature)), (label, name(FLOOR, signature))
+    cells = (label, name(binding, signature)), (label, name(e.FLOOR, signature))
     logs = statistics.log_ratios(record, *cells)
     return float(np.exp(np.nanmedian(logs))) if np.isfinite(logs).any() else np.nan
-
-
-def ratio_to_floor(record: Record, label: str, binding: str, signature: str) -> Interval:
-    """Time of a binding over that of the C API for the same signature, the loop in both, paired by block."""
-    return statistics.ratio(record, (label, name(binding, signature)), (label, name(FLOOR, signature)))
 
 
 def matrix(record: Record) -> pd.DataFrame:
     """One row per interpreter, signature and binding: ns of a turn of the loop, ns over the floor (both with interval), ratio."""
     return pd.DataFrame(
-        [
-            {
-                "interpreter": label,
-                "signature": signature,
-                "binding": binding,
-                "ns": statistics.per_call(record, (label, name(binding, signature))),
-                "over": over_floor(record, label, binding, signature),
-                "times": times_floor(record, label, binding, signature),
-            }
-            for label in record.interpreters
-            for signature in SIGNATURES
-            for binding in present(record, label, signature)
-        ]
+        {
+            "interpreter": label,
+            "signature": signature,
+            "binding": binding,
+            "ns": statistics.per_call(record, (label, name(binding, signature))),
+            "over": over_floor(record, label, binding, signature),
+            "times": times_floor(record, label, binding, signature),
+        }
+        for label in record.interpreters
+        for signature in e.SIGNATURES
+        for binding in present(record, label, signature)
     )
-
-
-# What a pair of bindings is answered with: which of the two took less time, if the interval says so.
-FIRST, SECOND, APART_UNKNOWN = "first", "second", "undecided"
 
 
 def apart(record: Record) -> pd.DataFrame:
     """Every two bindings of one interpreter and signature: time of the first over that of the second, paired by block, with its
     interval, and which of the two took less."""
     rows = []
-    for label, signature in itertools.product(record.interpreters, SIGNATURES):
+    for label, signature in itertools.product(record.interpreters, e.SIGNATURES):
         for one, other in itertools.combinations(present(record, label, signature), 2):
             cells = [(label, name(binding, signature)) for binding in (one, other)]
             rows.append([label, signature, one, other, *cheaper(statistics.ratio(record, *cells))])
@@ -251,15 +215,15 @@ def apart(record: Record) -> pd.DataFrame:
 
 def cheaper(ratio: Interval) -> tuple[float, float, float, str]:
     """A ratio of times with the answer to "which of the two?"; one without bounds answers nothing."""
-    return ratio.value, ratio.low, ratio.high, {NO: FIRST, YES: SECOND, OPEN: APART_UNKNOWN}[above(ratio, 1)]
+    return ratio.value, ratio.low, ratio.high, {NO: "first", YES: "second", OPEN: "undecided"}[above(ratio, 1)]
 
 
 def variants(record: Record) -> pd.DataFrame:
     """Other forms of a tool over the form that the matrix has, by interpreter and signature."""
     rows = []
     for label in record.interpreters:
-        for form, binding in VARIANTS.items():
-            for signature in SIGNATURES:
+        for form, binding in e.VARIANTS.items():
+            for signature in e.SIGNATURES:
                 cells = (label, name(form, signature)), (label, name(binding, signature))
                 if all(record.has(*cell) for cell in cells):
                     found = statistics.ratio(record, *cells)
@@ -270,12 +234,12 @@ def variants(record: Record) -> pd.DataFrame:
 def widest(record: Record, label: str) -> tuple[str, str, Interval]:
     """The cheapest and the dearest binding for an int, and the time of the dearest over that of the cheapest, without the loop."""
     order = ranked(record, label)
-    return order[0], order[-1], net_ratio(record, *[(label, name(binding, INT)) for binding in (order[-1], order[0])])
+    return order[0], order[-1], net_ratio(record, *[(label, name(binding, e.INT)) for binding in (order[-1], order[0])])
 
 
 def dearest_cell(record: Record) -> tuple[float, str, str]:
     """With the GIL, the largest time over that of the C API, with its binding and its signature."""
-    cells = itertools.product(BINDINGS, SIGNATURES)
+    cells = itertools.product(e.BINDINGS, e.SIGNATURES)
     found = [(times_floor(record, GIL, *one), *one) for one in cells if record.has(GIL, name(*one))]
     return max(one for one in found if np.isfinite(one[0]))
 
@@ -291,16 +255,16 @@ def order_changes(record: Record, label: str) -> dict[str, int]:
             found[one, other] = above(statistics.over_units(record, logs).at(), 0)
         return found
 
-    plain = sides(INT)
+    plain = sides(e.INT)
     changes = {}
-    for signature in SIGNATURES:
-        if signature != INT:
+    for signature in e.SIGNATURES:
+        if signature != e.INT:
             here = sides(signature)
             changes[signature] = sum({side, plain.get(pair)} == {YES, NO} for pair, side in here.items())
     return changes
 
 
-def ranked(record: Record, label: str, signature: str = INT) -> list[str]:
+def ranked(record: Record, label: str, signature: str = e.INT) -> list[str]:
     """Bindings from cheapest to dearest.
 
     By the paired ratio, not by the times: what slows a block slows both of a pair.
@@ -349,17 +313,17 @@ def misranked(runs: pd.DataFrame, decisive: Record) -> tuple[pd.DataFrame, int]:
     """Where the talk's method, in a process with the GIL, calls the wrong one of two bindings the faster one, with a p below
     P_SMALL: wrong is what the corrected experiment contradicts. Columns pair, process, called; and of how many processes, 0 if that
     experiment tells no two apart."""
-    faster, couples = {}, list(itertools.combinations(TALK, 2))
+    faster, couples = {}, list(itertools.combinations(e.TALK, 2))
     for one, other in couples:
-        found = comparison(decisive, (GIL, one, ANSWER), (GIL, other, ANSWER))
+        found = comparison(decisive, (GIL, one, e.ANSWER), (GIL, other, e.ANSWER))
         # Told apart by chance, any of them would be held against the method.
         ratio = None if isinstance(found, str) else found.estimate.at(1 - (1 - LEVEL) / len(couples))
         if ratio and (dearer := above(ratio, 1)) != OPEN:
             faster[f"{one} vs {other}"] = one if dearer == NO else other
-    rows, wanted = [], runs[(runs.build == GIL) & runs.binding.isin(TALK)]
+    rows, wanted = [], runs[(runs.build == GIL) & runs.binding.isin(e.TALK)]
     for process, part in wanted.groupby("process"):
         by_binding = dict(zip(part.binding, part.ns))
-        samples = {binding: np.array(by_binding[binding]) for binding in TALK if binding in by_binding}
+        samples = {binding: np.array(by_binding[binding]) for binding in e.TALK if binding in by_binding}
         for row in description.pairs(samples).to_dict("records"):
             called, right = row["faster"], faster.get(row["pair"])
             if right and row["BH p"] < P_SMALL and called not in (right, "neither"):
@@ -373,19 +337,19 @@ def elsewhere(runs: pd.DataFrame) -> dict[str, str]:
         row.binding: row.ended if row.ended != "ok" else "works" if pd.isna(row.said) else row.said
         for row in runs.itertuples()
     }
-    return {binding: said[binding] for binding in BINDINGS if binding in said}
+    return {binding: said[binding] for binding in e.BINDINGS if binding in said}
 
 
 def contracts(runs: pd.DataFrame) -> pd.DataFrame:
     """One row per call, one column per binding: the value, the exception, or how the process ended."""
     runs = runs.reindex(columns=["binding", "expression", "value", "error", "ended"])
     # ctypes stores no result if a callback raises, so C returns what stood in that memory (Modules/_ctypes/callbacks.c).
-    chance = runs.expression.eq(CONTRACTS[-1]) & runs.binding.str.startswith("ctypes") & runs.value.notna()
+    chance = runs.expression.eq(e.CONTRACTS[-1]) & runs.binding.str.startswith("ctypes") & runs.value.notna()
     runs = runs.assign(value=runs.value.mask(chance, UNINITIALISED))
     answers = runs.assign(answer=runs.value.combine_first(runs.error).combine_first(runs.ended))
     table = answers.pivot(index="expression", columns="binding", values="answer")
-    calls = [*CONTRACTS, *(call for call in NONE_AS_A_POINTER if call in table.index)]
-    table = table.reindex(index=calls, columns=[binding for binding in BINDINGS if binding in table])
+    calls = [*e.CONTRACTS, *(call for call in e.NONE_AS_A_POINTER if call in table.index)]
+    table = table.reindex(index=calls, columns=[binding for binding in e.BINDINGS if binding in table])
     return table.rename_axis(index="call", columns=None).reset_index()
 
 
@@ -523,7 +487,7 @@ def symbol(profiles: dict | str, binding: str, ran: str, above: str = "") -> np.
 def without_gil(record: Record) -> pd.DataFrame:
     """Time without the GIL over time with it, by binding and signature, without the loop."""
     rows = []
-    for signature, binding in itertools.product(SIGNATURES, BINDINGS):
+    for signature, binding in itertools.product(e.SIGNATURES, e.BINDINGS):
         arm = name(binding, signature)
         if record.has(GIL, arm) and record.has(FREE_THREADED, arm):
             interval = between_builds(record, arm, FREE_THREADED, GIL).at()
@@ -533,8 +497,8 @@ def without_gil(record: Record) -> pd.DataFrame:
 
 def text_surcharge(record: Record, signature: str, build: str = FREE_THREADED) -> Measurement | str:
     """A7: the surcharge of another build on a text over its surcharge on an int, through the C API; or why it was not measured."""
-    arms = [name(FLOOR, one) for one in (signature, INT)]
-    label, suffix = (FREE_THREADED, ON) if build == GIL_ON else (build, "")
+    arms = [name(e.FLOOR, one) for one in (signature, e.INT)]
+    label, suffix = (FREE_THREADED, e.ON) if build == e.GIL_ON else (build, "")
     for cell in [(label, arm + suffix) for arm in arms] + [(GIL, arm) for arm in arms]:
         if not record.has(*cell):
             return record.missing.get(cell, f"{cell[1]} was not measured on {cell[0]}")
@@ -546,7 +510,7 @@ def text_surcharge(record: Record, signature: str, build: str = FREE_THREADED) -
 def parts(record: Record) -> dict[str, np.ndarray] | str:
     """What a call through ctypes with the GIL is made of, in ns by layout: `argument`, what one int adds; `hand-over`, what CDLL
     takes more than PyDLL; `hand-over, int`, the same for a call with an int. Or why it was not measured."""
-    cells = [(GIL, name(binding, one)) for binding in ("ctypes CDLL", "ctypes PyDLL") for one in (ANSWER, INT)]
+    cells = [(GIL, name(binding, one)) for binding in ("ctypes CDLL", "ctypes PyDLL") for one in (e.ANSWER, e.INT)]
     if absent := [cell for cell in cells if not record.has(*cell)]:
         return record.missing.get(absent[0], f"{absent[0][1]} was not measured")
     none, one, held, held_one = (record.times(*cell) for cell in cells)
@@ -577,10 +541,10 @@ def prices(record: Record) -> pd.DataFrame:
     The fixed price is the one of the shortest length.
     """
     # Each difference of prices is one of so many that are looked at: its interval is as much wider.
-    rows, compared = [], len(WORKED) * (len(WORK) - 1)
-    for binding in WORKED:
+    rows, compared = [], len(e.WORKED) * (len(e.WORK) - 1)
+    for binding in e.WORKED:
         first = None
-        for n in WORK:
+        for n in e.WORK:
             cells = [(GIL, f"{binding}: work {n}"), (GIL, f"C: work {n}")]
             if not all(record.has(*cell) for cell in cells):
                 continue
@@ -638,16 +602,11 @@ def steps(tree: list[Node], binding: str) -> list[tuple[str, float]]:
     return [(what, total * share if share else np.nan) for what, share in shares]
 
 
-def places(tree: list[Node]) -> dict[str, float]:
-    """Shares of a ctypes call's instructions in the three places that prediction 3 asks for."""
-    return {what: below(tree, pattern) for what, pattern in PLACES.items()}
-
-
-def linking_effect(runs: pd.DataFrame, key: str, linking: str) -> Interval:
-    """Median over bindings, by round, of `key` under a way of linking over `key` under the default."""
-    part = runs[runs.binding.isin(RELINKED)].dropna(subset=list(FIRST_USE))
-    table = part.pivot(index=["round", "binding"], columns="linking", values=key).dropna()
-    logs = np.log(table[linking] / table["default"]).groupby("round").median()
+def linking_effect(runs: pd.DataFrame) -> Interval:
+    """Median over bindings, by round, of the first call where symbols are resolved lazily over that under the default."""
+    part = runs[runs.binding.isin(e.RELINKED)].dropna(subset=list(FIRST_USE))
+    table = part.pivot(index=["round", "binding"], columns="linking", values="first_call_ns").dropna()
+    logs = np.log(table["lazy"] / table["default"]).groupby("round").median()
     return statistics.ratio_interval(logs.to_numpy())
 
 
@@ -668,30 +627,30 @@ def pairs() -> dict[str, dict[str, tuple[tuple[str, str, str], tuple[str, str, s
     """What decides the claims about times: by claim and name of the ratio, the cells (interpreter, binding, signature) above and
     below the line."""
     found = {claim: {} for claim in ("A1", "A2", "A3", "A4", "A23")}
-    for a, b in itertools.pairwise(TALK):
-        found["A1"][f"{a} / {b}"] = (GIL, a, ANSWER), (GIL, b, ANSWER)
-        found["A2"][f"{a} / {b} on {FREE_THREADED}"] = (FREE_THREADED, a, ANSWER), (FREE_THREADED, b, ANSWER)
-    for build, a in itertools.product((FREE_THREADED, GIL_ON), TALK):
-        found["A2"][f"{a}: {build} / {GIL}"] = (build, a, ANSWER), (GIL, a, ANSWER)
+    for a, b in itertools.pairwise(e.TALK):
+        found["A1"][f"{a} / {b}"] = (GIL, a, e.ANSWER), (GIL, b, e.ANSWER)
+        found["A2"][f"{a} / {b} on {FREE_THREADED}"] = (FREE_THREADED, a, e.ANSWER), (FREE_THREADED, b, e.ANSWER)
+    for build, a in itertools.product((FREE_THREADED, e.GIL_ON), e.TALK):
+        found["A2"][f"{a}: {build} / {GIL}"] = (build, a, e.ANSWER), (GIL, a, e.ANSWER)
     a, b = WITH_PYDLL[:2]
-    for build in (FREE_THREADED, GIL_ON):
-        found["A3"][f"{a} / {b} on {build}"] = (build, a, ANSWER), (build, b, ANSWER)
-        found["A3"][f"{TALK[0]} / {b} on {build}"] = (build, TALK[0], ANSWER), (build, b, ANSWER)
+    for build in (FREE_THREADED, e.GIL_ON):
+        found["A3"][f"{a} / {b} on {build}"] = (build, a, e.ANSWER), (build, b, e.ANSWER)
+        found["A3"][f"{e.TALK[0]} / {b} on {build}"] = (build, e.TALK[0], e.ANSWER), (build, b, e.ANSWER)
     for a, b in itertools.pairwise(WITH_PYDLL):
-        found["A4"][f"{a} / {b}"] = (GIL, a, ANSWER), (GIL, b, ANSWER)
-    for a in (*CPP, *WITH_THE_GIL[METHOD]):
-        found["A23"][f"a method: {a} / PyO3"] = (GIL, a, METHOD), (GIL, "PyO3", METHOD)
+        found["A4"][f"{a} / {b}"] = (GIL, a, e.ANSWER), (GIL, b, e.ANSWER)
+    for a in (*e.CPP, *e.WITH_THE_GIL[e.METHOD]):
+        found["A23"][f"a method: {a} / PyO3"] = (GIL, a, e.METHOD), (GIL, "PyO3", e.METHOD)
     for a in ("pybind11", "nanobind"):
-        found["A23"][f"an error: {a} / PyO3"] = (GIL, a, ERROR), (GIL, "PyO3", ERROR)
-    found["A1"][EQUALS] = (GIL, "cffi API", DETACHED), (GIL, FLOOR, DETACHED)
+        found["A23"][f"an error: {a} / PyO3"] = (GIL, a, e.ERROR), (GIL, "PyO3", e.ERROR)
+    found["A1"][EQUALS] = (GIL, "cffi API", e.DETACHED), (GIL, e.FLOOR, e.DETACHED)
     return found
 
 
 def as_run() -> dict[str, tuple[tuple[str, str], tuple[str, str]]]:
     """The published sizes, which the talk's own program is asked for: by name the cells (build, binding)."""
-    (dear, cffi, pybind11, pyo3), held = TALK, "ctypes PyDLL"
+    (dear, cffi, pybind11, pyo3), held = e.TALK, "ctypes PyDLL"
     found = [
-        *(((GIL, a), (GIL, b)) for a, b in itertools.pairwise(TALK)),
+        *(((GIL, a), (GIL, b)) for a, b in itertools.pairwise(e.TALK)),
         *(((FREE_THREADED, a), (FREE_THREADED, b)) for a, b in itertools.pairwise((cffi, pybind11, pyo3))),
         *(((FREE_THREADED, a), (GIL, a)) for a in (dear, cffi, pybind11, pyo3)),
         ((FREE_THREADED, cffi), (FREE_THREADED, held)),
@@ -706,37 +665,33 @@ def deciding() -> list[tuple[str, str, str, Callable[[Record], Measurement | str
         for claim, named in pairs().items()
         for name, cells in named.items()
     ]
-    for text, build in [*((text, FREE_THREADED) for text in TAXED), (TEXT, GIL_ON)]:
+    for text, build in [*((text, FREE_THREADED) for text in e.TAXED), (e.TEXT, e.GIL_ON)]:
         name = f"{text}, over int: {build} / {GIL}"
         found.append(("A7", name, text, partial(text_surcharge, signature=text, build=build)))
-    found.append(("A10", ARGUMENT, INT, argument_over_hand_over))
+    found.append(("A10", ARGUMENT, e.INT, argument_over_hand_over))
     for name, others in (
-        (FASTEST_OF_FOUR, ("pybind11", *WITH_THE_GIL[METHOD])),
-        (FASTEST, (*CPP, *WITH_THE_GIL[METHOD])),
+        (FASTEST_OF_FOUR, ("pybind11", *e.WITH_THE_GIL[e.METHOD])),
+        (FASTEST, (*e.CPP, *e.WITH_THE_GIL[e.METHOD])),
     ):
-        found.append(("A23", name, METHOD, lambda record, others=others: fastest_other(record, others)[1]))
+        found.append(("A23", name, e.METHOD, partial(fastest_other, others=others)))
     return found
 
 
-def fastest_other(record: Record, others: tuple[str, ...]) -> tuple[str, Measurement | str]:
-    """A23: of the other ways to a C++ method the fastest, by its ratio to PyO3, and that ratio; or why there is none.
+def fastest_other(record: Record, others: tuple[str, ...]) -> Measurement | str:
+    """A23: the ratio to PyO3 of the fastest of the other ways to a C++ method; or why there is none.
 
     A superlative needs no more than one that beats it, and no less than all that do not.
     """
-    cells = {a: ((GIL, a, METHOD), (GIL, "PyO3", METHOD)) for a in others}
-    found = {binding: comparison(record, *pair) for binding, pair in cells.items()}
-    measured = {binding: one for binding, one in found.items() if not isinstance(one, str)}
-    if not measured:
-        return "", next(iter(found.values()))
-    best = min(measured, key=lambda binding: measured[binding].estimate.centre)
-    return best, measured[best]
+    found = [comparison(record, (GIL, one, e.METHOD), (GIL, "PyO3", e.METHOD)) for one in others]
+    measured = [one for one in found if not isinstance(one, str)]
+    return min(measured, key=lambda one: one.estimate.centre, default=found[0])
 
 
 def comparison(record: Record, slow: tuple[str, str, str], fast: tuple[str, str, str]) -> Measurement | str:
     """Ratio of two cells (build, binding, signature), without the loop if they are of two builds; or the reason why one of them
     could not be measured."""
     cells = [
-        (FREE_THREADED, name(binding, one) + ON) if build == GIL_ON else (build, name(binding, one))
+        (FREE_THREADED, name(binding, one) + e.ON) if build == e.GIL_ON else (build, name(binding, one))
         for build, binding, one in (slow, fast)
     ]
     for cell in cells:

@@ -7,37 +7,9 @@ import numpy as np
 from ffilab.judge.claims import declared
 from ffilab.judge.simulation import TRUTHS, Simulated
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-from notebooks.boundary.experiment import (
-    ANSWER,
-    CPP,
-    DETACHED,
-    ERROR,
-    FLOOR,
-    GIL_ON,
-    INT,
-    METHOD,
-    ON,
-    PROGRAM,
-    TALK,
-    TAXED,
-    TEXT,
-    TEXT_MADE,
-    WITH_THE_GIL,
-    name,
-)
-from notebooks.boundary.results import (
-    ARGUMENT,
-    AS_RUN_LOCK,
-    BY_VECTORCALL,
-    EQUALS,
-    FASTEST,
-    INTERPRETER,
-    MISRANKED,
-    NEXT,
-    PATHS,
-    VECTORCALL,
-    as_run,
-)
+from notebooks.boundary import experiment as e
+from notebooks.boundary import results
+from notebooks.boundary.experiment import name
 
 INTERPRETERS = [GIL, FREE_THREADED]
 # Standard deviation over restarts of the ratio of two cells: an assumption for `full`, to be checked against the next real run of the
@@ -57,7 +29,7 @@ SAMPLES, CALLS = 2_000, 60
 
 def simulated(session: Simulated) -> None:
     session.add_times("claims", cells(session), RESTARTS)
-    session.add_processes(PROGRAM, single_calls(session))
+    session.add_processes(e.PROGRAM, single_calls(session))
     session.add_observation(
         "where the time goes, by process",
         {
@@ -66,7 +38,7 @@ def simulated(session: Simulated) -> None:
         },
     )
     session.add_observation("the talk's loop, profiled", {"ctypes CDLL": call_graphs(session)})
-    session.add_observation("call trees", {binding: tree(session, binding) for binding in PATHS})
+    session.add_observation("call trees", {binding: tree(session, binding) for binding in results.PATHS})
 
 
 def cells(session: Simulated) -> dict[tuple[str, str], float]:
@@ -76,13 +48,13 @@ def cells(session: Simulated) -> dict[tuple[str, str], float]:
     asks follows from them. ctypes with PyDLL is set by A3, and with the GIL lies in the middle of the two that A4 puts it between. A ratio of one build
     holds the loop, one of two builds does not.
     """
-    dear, cffi, _, pyo3 = TALK
+    dear, cffi, _, pyo3 = e.TALK
     held = "ctypes PyDLL"
     found = {(GIL, pyo3): NS}
-    for fast, slow in ((TALK[n + 1], TALK[n]) for n in (2, 1, 0)):
+    for fast, slow in ((e.TALK[n + 1], e.TALK[n]) for n in (2, 1, 0)):
         found[GIL, slow] = found[GIL, fast] * session.true("A1", f"{slow} / {fast}") ** PUBLISHED
-    for build in (FREE_THREADED, GIL_ON):
-        for binding in TALK:
+    for build in (FREE_THREADED, e.GIL_ON):
+        for binding in e.TALK:
             more = session.true("A2", f"{binding}: {build} / {GIL}")
             # ctypes without the GIL is set by its ratio to cffi, which has to be dearer by more than by what that ratio is with the GIL.
             more = more ** (3 * PUBLISHED if binding == cffi else PUBLISHED)
@@ -91,49 +63,49 @@ def cells(session: Simulated) -> dict[tuple[str, str], float]:
     found[FREE_THREADED, dear] = (
         found[FREE_THREADED, cffi] * session.true("A2", f"{dear} / {cffi} on {FREE_THREADED}") ** PUBLISHED
     )
-    found[GIL, held] = math.sqrt(found[GIL, cffi] * found[GIL, TALK[2]])
-    times = {place(build, name(binding, ANSWER)): ns for (build, binding), ns in found.items()}
+    found[GIL, held] = math.sqrt(found[GIL, cffi] * found[GIL, e.TALK[2]])
+    times = {place(build, name(binding, e.ANSWER)): ns for (build, binding), ns in found.items()}
 
-    for build in (GIL, FREE_THREADED, GIL_ON):
-        times[place(build, name(FLOOR, INT))] = LOOP + NS * (TAX if build != GIL else 1)
-        times[place(build, TEXT_MADE)] = NS
-        for text in TAXED if build != GIL_ON else (TEXT,):
+    for build in (GIL, FREE_THREADED, e.GIL_ON):
+        times[place(build, name(e.FLOOR, e.INT))] = LOOP + NS * (TAX if build != GIL else 1)
+        times[place(build, e.TEXT_MADE)] = NS
+        for text in e.TAXED if build != e.GIL_ON else (e.TEXT,):
             more = 1.0 if build == GIL else TAX * session.true("A7", f"{text}, over int: {build} / {GIL}")
-            times[place(build, name(FLOOR, text))] = (NS if text == TEXT else LOOP) + NS * more
+            times[place(build, name(e.FLOOR, text))] = (NS if text == e.TEXT else LOOP) + NS * more
     times[FREE_THREADED, "empty loop (GIL on)"] = LOOP
 
-    with_int = [(GIL, name(binding, INT)) for binding in WITH_THE_GIL[INT]]
-    times[with_int[0]] = found[GIL, dear] + HANDED_OVER * session.true("A10", ARGUMENT)
+    with_int = [(GIL, name(binding, e.INT)) for binding in e.WITH_THE_GIL[e.INT]]
+    times[with_int[0]] = found[GIL, dear] + HANDED_OVER * session.true("A10", results.ARGUMENT)
     times[with_int[1]] = times[with_int[0]] - HANDED_OVER
-    times[GIL, name("PyO3", METHOD)] = times[GIL, name("PyO3", ERROR)] = times[GIL, name(FLOOR, DETACHED)] = NS
-    for binding in (*CPP, *WITH_THE_GIL[METHOD]):
-        least = session.true("A23", FASTEST)
-        times[GIL, name(binding, METHOD)] = NS * (
+    times[GIL, name("PyO3", e.METHOD)] = times[GIL, name("PyO3", e.ERROR)] = times[GIL, name(e.FLOOR, e.DETACHED)] = NS
+    for binding in (*e.CPP, *e.WITH_THE_GIL[e.METHOD]):
+        least = session.true("A23", results.FASTEST)
+        times[GIL, name(binding, e.METHOD)] = NS * (
             least if binding == "Cython" else session.true("A23", f"a method: {binding} / PyO3")
         )
     for binding in ("pybind11", "nanobind"):
-        times[GIL, name(binding, ERROR)] = NS * session.true("A23", f"an error: {binding} / PyO3")
-    times[GIL, name("cffi API", DETACHED)] = NS * session.true("A1", EQUALS)
+        times[GIL, name(binding, e.ERROR)] = NS * session.true("A23", f"an error: {binding} / PyO3")
+    times[GIL, name("cffi API", e.DETACHED)] = NS * session.true("A1", results.EQUALS)
     return times
 
 
 def place(build: str, arm: str) -> tuple[str, str]:
-    return (FREE_THREADED, arm + ON) if build == GIL_ON else (build, arm)
+    return (FREE_THREADED, arm + e.ON) if build == e.GIL_ON else (build, arm)
 
 
 def single_calls(session: Simulated) -> list[tuple[str, dict, list]]:
     """Samples of the talk's own program. In some processes ctypes takes less than cffi most of the time, and more on average."""
     claims = {test.number: claim.id for claim in declared(session.chapter).claims for test in claim.tests}
-    sizes = {cells: session.true(claims[name], name) for name, cells in as_run().items()}
-    n, (dear, cffi, pybind11, pyo3), held = session.budget.repeats, TALK, "ctypes PyDLL"
+    sizes = {cells: session.true(claims[name], name) for name, cells in results.as_run().items()}
+    n, (dear, cffi, pybind11, pyo3), held = session.budget.repeats, e.TALK, "ctypes PyDLL"
     means = {(GIL, pyo3): NS}
     for fast, slow in ((pyo3, pybind11), (pybind11, cffi), (cffi, dear)):
         means[GIL, slow] = means[GIL, fast] * sizes[(GIL, slow), (GIL, fast)]
-    for binding in TALK:
+    for binding in e.TALK:
         means[FREE_THREADED, binding] = means[GIL, binding] * sizes[(FREE_THREADED, binding), (GIL, binding)]
     means[FREE_THREADED, held] = means[FREE_THREADED, cffi] / sizes[(FREE_THREADED, cffi), (FREE_THREADED, held)]
     ranks = np.linspace(-0.001, 0.001, CALLS)
-    swapped = session.events(session.true("A1", MISRANKED), n)
+    swapped = session.events(session.true("A1", results.MISRANKED), n)
     cases = []
     for build in (GIL, FREE_THREADED):
         rows: list[list[dict]] = [[] for _ in range(n)]
@@ -154,7 +126,7 @@ def profiles(session: Simulated, of: str) -> list[dict]:
     n, least = session.budget.repeats, 1 / SAMPLES
     found = []
     taken = session.scattered(max(least, session.true("A10", "share of the hand-off in a CDLL call")), HAND_OFF, n)
-    among = session.scattered(session.true("A10", NEXT), AMONG_BOTH, n).clip(least, 1)
+    among = session.scattered(session.true("A10", results.NEXT), AMONG_BOTH, n).clip(least, 1)
     for part, libffi in zip(taken, among):
         both = SAMPLES / 10
         costs = (
@@ -162,15 +134,15 @@ def profiles(session: Simulated, of: str) -> list[dict]:
             if of == "take_gil"
             else {"ffi_call": both * libffi, "ConvParam": both * (1 - libffi)}
         )
-        costs[INTERPRETER] = max(0.0, SAMPLES - sum(costs.values()))
+        costs[results.INTERPRETER] = max(0.0, SAMPLES - sum(costs.values()))
         found.append({"how": "perf cpu-clock", "costs": [[symbol, "", float(cost)] for symbol, cost in costs.items()]})
     return found
 
 
 def call_graphs(session: Simulated) -> list[dict]:
     """Stacks of the talk's loop, in each process so many of them in the lock of the GIL."""
-    shares = session.scattered(session.true("A10", AS_RUN_LOCK), HAND_OFF, session.budget.few).clip(0, 1)
-    stacks = [["pthread_mutex_lock", "take_gil"], [INTERPRETER]]
+    shares = session.scattered(session.true("A10", results.AS_RUN_LOCK), HAND_OFF, session.budget.few).clip(0, 1)
+    stacks = [["pthread_mutex_lock", "take_gil"], [results.INTERPRETER]]
     return [
         {"how": "perf cycles", "stacks": [[stack, SAMPLES * part] for stack, part in zip(stacks, (one, 1 - one))]}
         for one in map(float, shares)
@@ -179,11 +151,11 @@ def call_graphs(session: Simulated) -> list[dict]:
 
 def tree(session: Simulated, binding: str) -> list[dict]:
     """A call path as it should be; only the interpreter's function where the claim is not true. It is counted: no scatter."""
-    functions = [INTERPRETER]
+    functions = [results.INTERPRETER]
     if TRUTHS[session.truth] > 0:
-        functions += [inner.split("|")[0] for _, _, inner in PATHS[binding]]
+        functions += [inner.split("|")[0] for _, _, inner in results.PATHS[binding]]
         # A claim of one value: true is that value, and it is found.
-        functions += [VECTORCALL] * (binding == "PyO3" and session.true("A11", BY_VECTORCALL) == 1)
+        functions += [results.VECTORCALL] * (binding == "PyO3" and session.true("A11", results.BY_VECTORCALL) == 1)
     return [
         {"depth": depth, "function": function, "instructions": NS, "share": 1.0}
         for depth, function in enumerate(functions)

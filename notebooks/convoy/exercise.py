@@ -12,12 +12,10 @@ from ffilab.setup.catalogue import GIL
 from notebooks.convoy.experiment import DEFAULT_S, FOLDER, WAITS_S, served_in_c
 from notebooks.convoy.results import APART, COROUTINE, INTERPRETER, NATIVE, PROCESS, done
 
-# What the check of each exercise prints when it is solved.
 SOLVED = {
     "convoy-waits": r"\A(.*: right; .*\n){5}\Z",
     "convoy-server": r"\bCorrect\.\nFast enough",
 }
-# A change of a cell, for the tests: what stands there, what takes its place, and what then has to be seen.
 CHANGE = (
     '"1 sub-interpreter": ONE',
     '"1 CPU thread, 1 ms": ONE | {"interval": 0.001}, "1 sub-interpreter": ONE',

@@ -156,7 +156,9 @@ def seat(core: float | None) -> str:
 def echo_table(runs: pd.DataFrame, label: str, kind: str) -> pd.DataFrame:
     """Rate, latencies, what is left of the CPU work, and who sat on which core, for the loads of one section."""
     rows = []
-    for case in cases_of(runs, kind):
+    known = {case for section in SECTIONS.values() for case in section}
+    # The first section's loads are followed by those that belong to none.
+    for case in SECTIONS[kind] + (sorted(set(runs.case) - known) if kind == "author" else []):
         found = done(runs, interpreter=label, case=case)
         if not len(found):
             if label in set(runs.interpreter):
@@ -177,20 +179,8 @@ def echo_table(runs: pd.DataFrame, label: str, kind: str) -> pd.DataFrame:
             }
         )
     # The author had this interpreter only; and strangers disturb the work before the requests, too.
-    left_out = {"published": label != GIL, WORK: kind == "strangers"}
-    left_out = [column for column, left in left_out.items() if left]
+    left_out = ["published"] * (label != GIL) + [WORK] * (kind == "strangers")
     return pd.DataFrame(rows).fillna("").drop(columns=left_out, errors="ignore")
-
-
-def cases_of(runs: pd.DataFrame, kind: str) -> list[str]:
-    """Names of the loads of one section; the first one's are followed by those that belong to none."""
-    known = {case for section in SECTIONS.values() for case in section}
-    return SECTIONS[kind] + (sorted(set(runs.case) - known) if kind == "author" else [])
-
-
-def bounds(found) -> dict:
-    """An interval in three columns."""
-    return {"value": found.value, "low": found.low, "high": found.high}
 
 
 def interval_rates(sweeps: pd.DataFrame) -> pd.DataFrame:
@@ -200,7 +190,7 @@ def interval_rates(sweeps: pd.DataFrame) -> pd.DataFrame:
         for length in lengths(sweeps):
             ran = done(sweeps, interval=[length], count=int(count))
             if found := positive(results.swept(sweeps, "rate", length, count=int(count))):
-                row = {"CPU threads": count, "interval_s": length, **bounds(found), "n": requests(ran)}
+                row = {"CPU threads": count, "interval_s": length, **vars(found), "n": requests(ran)}
                 rows.append(row | {"published": PUBLISHED_RATES.get(length, {}).get(count)})
     return pd.DataFrame(rows)
 
@@ -229,8 +219,8 @@ def excesses(slacks: pd.DataFrame) -> pd.DataFrame:
         for length in lengths(slacks):
             values = results.excess(slacks, length, *which)
             if length < DEFAULT_S and len(values):
-                found = bounds(statistics.location_interval(values))
-                rows.append({"case": case, "interval_s": length, **found, "n": len(values)})
+                found = statistics.location_interval(values)
+                rows.append({"case": case, "interval_s": length, **vars(found), "n": len(values)})
     return pd.DataFrame(rows, columns=["case", "interval_s", "value", "low", "high", "n"])
 
 

@@ -76,22 +76,38 @@ def numbers(session: Session) -> Makers:
     work = {"case": results.RELIEVED}, {"case": results.CONVOY}
     put("speed of the CPU thread, 1e-5 s / 0.005 s", over, "echo server", "work", *work)
     put("wait for the GIL / switch interval", waits)
-    put("share of demanded releases after which the other thread is first", released, "demanded")
-    put("share of free releases after which the other thread is first", released, "free")
+    # The other thread had the GIL before the one that let go took it back: on demand, or before one.
+    for column in ("demanded", "free"):
+        made[f"share of {column} releases after which the other thread is first: {GIL}"] = lambda column=column: (
+            location(done(session.frame("forced switching"), interpreter=GIL)[column].to_numpy(), "share of releases")
+        )
     for place, where in results.PLACES.items():
         for call in ("recv", "send"):
-            put(f"share of calls of {call} that wait, threads {where}", share_waiting, call, place)
-        put(f"requests that lose 2 switch intervals, in per cent, threads {where}", losing, 2, place)
-    put("loss of a request, in switch intervals, threads on different cores", lost)
+            put(
+                f"share of calls of {call} that wait, threads {where}",
+                timeline,
+                call,
+                place,
+                "share of calls",
+                NO_PINNING,
+            )
+        name = f"requests that lose 2 switch intervals, in per cent, threads {where}"
+        put(name, timeline, 2, place, "% of requests", None, 100)
+    lost = "loss of a request, in switch intervals, threads on different cores"
+    put(lost, timeline, "lost", results.TWO_CORES, "switch intervals")
     put("time of a request, in switch intervals", request)
     for case in results.SLACK_CASES:
         for length, what in ((1e-5, "10 µs"), (SHORTEST_S, "1 µs")):
             put(f"µs beyond an interval of {what}, {case}", beyond, length, case)
     put(f"twice the µs beyond an interval of 1 µs, {WITHOUT_SLACK}", beyond, SHORTEST_S, WITHOUT_SLACK, 2)
     put("µs beyond an interval of 10 µs that the timer slack adds", added)
+    counts = partial(session.frame, "reference counts")
     for who, column in (("the owner", "owner"), ("another thread", "foreign")):
-        put(f"ns for a reference count by {who}", counting, column, label=FREE_THREADED)
-    put("reference count by another thread / by the owner", references, label=FREE_THREADED)
+        name = f"ns for a reference count by {who}: {FREE_THREADED}"
+        made[name] = lambda column=column: positive(counts()[column].to_numpy())
+    made[f"reference count by another thread / by the owner: {FREE_THREADED}"] = lambda: ratio(
+        counts().foreign, counts().owner
+    )
     return made
 
 
@@ -132,27 +148,12 @@ def waits(session: Session) -> Measurement | None:
     return location(results.gil_waits(session.frame("waits for the GIL")), "switch intervals")
 
 
-def released(session: Session, column: str) -> Measurement | None:
-    """Releases after which the other thread had the GIL before the one that let go took it back: on demand, or before one."""
-    return location(done(session.frame("forced switching"), interpreter=GIL)[column].to_numpy(), "share of releases")
-
-
-def calls(session: Session, column: str | int, place: str) -> np.ndarray:
-    """What the timelines show beside one CPU thread, one value for each process."""
-    return results.calls_that_wait(session.frame("timeline"), place)[column].to_numpy()
-
-
-def share_waiting(session: Session, call: str, place: str) -> Measurement | str:
-    """Calls that wait for the GIL."""
-    return location(calls(session, call, place), "share of calls") or NO_PINNING
-
-
-def losing(session: Session, count: int, place: str) -> Measurement | None:
-    return location(100 * calls(session, count, place), "% of requests")
-
-
-def lost(session: Session) -> Measurement | None:
-    return location(calls(session, "lost", results.TWO_CORES), "switch intervals")
+def timeline(
+    session: Session, column: str | int, place: str, unit: str, absent: str | None = None, factor: int = 1
+) -> Measurement | str | None:
+    """What the timelines show beside one CPU thread; or why they do not."""
+    found = results.calls_that_wait(session.frame("timeline"), place)[column]
+    return location(factor * found.to_numpy(), unit) or absent
 
 
 def request(session: Session) -> Measurement | None:
@@ -169,12 +170,3 @@ def beyond(session: Session, length: float, case: str, times: int = 1) -> Measur
 def added(session: Session) -> Measurement | None:
     cases = (results.SLACK_CASES[case] for case in (WITH_SLACK, WITHOUT_SLACK))
     return difference(*(results.excess(session.frame("timer slack"), 1e-5, *case) for case in cases), "µs")
-
-
-def counting(session: Session, column: str) -> Interval | None:
-    return positive(session.frame("reference counts")[column].to_numpy())
-
-
-def references(session: Session) -> Measurement | None:
-    found = session.frame("reference counts")
-    return ratio(found.foreign, found.owner)

@@ -11,22 +11,3 @@ from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from native.threads import ROUNDS, rate
 from notebooks.boundary import experiment as boundary
 from notebooks.boundary import looks
-
-__all__ = [
-    "BY_LABEL",
-    "FREE_THREADED",
-    "GIL",
-    "ROUNDS",
-    "Arm",
-    "Case",
-    "UserError",
-    "boundary",
-    "chapter",
-    "draw",
-    "empty_loop",
-    "instructions",
-    "looks",
-    "rate",
-    "source_of",
-    "without_paths",
-]

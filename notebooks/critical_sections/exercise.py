@@ -15,12 +15,10 @@ from ffilab.setup.catalogue import FREE_THREADED
 from native.threads import rate, together
 from notebooks.critical_sections.experiment import CONTENTION_MS, extension, piece
 
-# What the check of each exercise prints when it is solved.
 SOLVED = {
     "safe-counter": r"Correct\.\n(Fast enough|Whether it is fast enough is open)",
     "repair-counter": r"^Correct after eight more: ",
 }
-# A change of a cell, for the tests: what stands there, what takes its place, and what then has to be seen.
 CHANGE = (
     """    "list": ("d.append(1); d.pop()", list),\n""",
     """    "list": ("d.append(1); d.pop()", list),\n    "a set": ("d.add(1)", set),\n""",

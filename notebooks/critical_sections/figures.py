@@ -8,7 +8,7 @@ from ffilab.judge.estimates import Interval
 from ffilab.judge.numbers import of
 from ffilab.judge.sentences import said
 from ffilab.measure.plan import EMPTY
-from ffilab.measure.record import Record
+from ffilab.measure.record import Record, medians
 from ffilab.measure.session import Session
 from ffilab.page import draw
 from ffilab.setup.catalogue import FREE_THREADED, GIL, SOURCES, both_builds
@@ -78,23 +78,21 @@ def plot_operations(figure, ratios: pd.DataFrame) -> None:
 
 def in_classes(record: Record, label: str, name: str) -> str:
     """ns of a piece; of each of two classes, if its layouts fall into two."""
-    found = results.piece_classes(record, label, name)
-    if not found:
-        return draw.words(results.piece_cost(record, label, name))
-    return " or ".join(f"{draw.number(ns, ns / 100)} (on {number})" for ns, number in found)
+    cell = results.piece(name, label)
+    found = results.two_classes(medians(record.times(*cell))) if record.has(*cell) else []
+    parts = [f"{draw.number(ns, ns / 100)} (on {number})" for ns, number in found]
+    return " or ".join(parts) or draw.words(results.piece_cost(record, label, name))
 
 
 def pieces(record: Record) -> pd.DataFrame:
     """Uncontended cost of every piece on every interpreter."""
     return pd.DataFrame(
-        [
-            {
-                "in a C loop": name,
-                **{f"{label}, ns": in_classes(record, label, name) for label in record.interpreters},
-                "n (layouts)": len(record.kept),
-            }
-            for name in [*PIECES, FOREIGN]
-        ]
+        {
+            "in a C loop": name,
+            **{f"{label}, ns": in_classes(record, label, name) for label in record.interpreters},
+            "n (layouts)": len(record.kept),
+        }
+        for name in [*PIECES, FOREIGN]
     )
 
 

@@ -4,33 +4,18 @@ import itertools
 import math
 from functools import partial
 
+from ffilab.judge import statistics
 from ffilab.judge.claims import declared
 from ffilab.judge.controls import Check
-from ffilab.judge.estimates import Counted, Interval, Location, Measurement
+from ffilab.judge.estimates import Counted, Interval, Location
 from ffilab.judge.numbers import Makers, of
-from ffilab.judge.rules import NO, YES, Side, Size
+from ffilab.judge.questions import NO, YES, above
+from ffilab.judge.rules import Size
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL, SOURCES
 from notebooks.boundary import experiment as boundary
+from notebooks.critical_sections import experiment as e
 from notebooks.critical_sections import results
-from notebooks.critical_sections.experiment import (
-    AS_BUILT,
-    BOTH,
-    CTYPES,
-    FOREIGN,
-    GIL_ON,
-    IN_COMPANY,
-    KNOWN_NAME,
-    MADE_ELSEWHERE,
-    OBJECTS,
-    ONE,
-    OUT_OWN,
-    OWN,
-    PIECES,
-    PYO3_CALL,
-    PYO3_CALL_GIL_ON,
-    TEXTS,
-)
 
 # The versions that A6 names: the talk compared both builds of two. And the geometric means of its public data, by version.
 A6 = next(claim for claim in declared("critical_sections").claims if claim.id == "A6")
@@ -43,25 +28,25 @@ PAIRS = (
     ("100 increments under one PyMutex", "one atomic addition of 100"),
     ("PyMutex", "atomic increment"),
 )
-FURTHER_PAIRS = (("critical section", "PyMutex"), (FOREIGN, "reference count"))
+FURTHER_PAIRS = (("critical section", "PyMutex"), (e.FOREIGN, "reference count"))
 # The bindings of the talk.
 TALK = [*boundary.TALK]
 # A8: ways to declare a function of ctypes.
-WAYS = (BOTH, OUT_OWN)
+WAYS = (e.BOTH, e.OUT_OWN)
 # A9: what the talk's loop does beside the call.
 WRITE, APPEND = "dict, write", "list, append and pop"
 PYBIND11 = boundary.name("pybind11", boundary.ANSWER)
 # Groups of cases that two threads run at once: the experiment, the build, and each case with what the threads share.
-SHARED = {"own": OWN, "foreign": MADE_ELSEWHERE, "one": ONE}
+SHARED = {"own": e.OWN, "foreign": e.MADE_ELSEWHERE, "one": e.ONE}
 COMPANY = {
     **{
         f"{what}-{who}": (f"{what} in company", FREE_THREADED, [(name, shared) for name in names])
-        for what, names in (("locks", IN_COMPANY), ("objects", OBJECTS))
+        for what, names in (("locks", e.IN_COMPANY), ("objects", e.OBJECTS))
         for who, shared in SHARED.items()
     },
-    "objects-gil": ("objects in company", GIL, [*itertools.product(OBJECTS, (ONE, OWN))]),
-    "bindings": ("bindings in company", FREE_THREADED, [(name, ONE) for name in boundary.BINDINGS]),
-    "texts": ("texts in company", FREE_THREADED, [(name, ONE) for name in TEXTS if name != KNOWN_NAME]),
+    "objects-gil": ("objects in company", GIL, [*itertools.product(e.OBJECTS, (e.ONE, e.OWN))]),
+    "bindings": ("bindings in company", FREE_THREADED, [(name, e.ONE) for name in boundary.BINDINGS]),
+    "texts": ("texts in company", FREE_THREADED, [(name, e.ONE) for name in e.TEXTS if name != e.KNOWN_NAME]),
 }
 # A second thread that brings less than a fifth of a thread brings nothing of interest.
 WORTH = 1.2
@@ -83,10 +68,12 @@ def numbers(session: Session) -> Makers:
         pair = f"{version}t / {version}"
         for kind in results.KINDS:
             made[f"{kind}, {pair}"] = partial(tax, session, version, kind)
-        for gil, on in (("", False), (f", {GIL_ON}", True)):
+        for gil, on in (("", False), (f", {e.GIL_ON}", True)):
             made[f"boundary{gil}, {pair}"] = partial(tax, session, version, "boundary", on)
             made[f"as the talk ran it{gil}, {pair}"] = partial(single_calls, session, version, on)
-        made[f"published, {pair}"] = partial(counted, PUBLISHED.get(version))
+        made[f"published, {pair}"] = lambda version=version: (
+            Counted(PUBLISHED[version]) if version in PUBLISHED else None
+        )
         for how in ("boundary", "as the talk ran it"):
             made[f"published is farther from the GIL off than on, {how}, {pair}"] = partial(farther, session, how, pair)
     for binding in TALK:
@@ -94,34 +81,37 @@ def numbers(session: Session) -> Makers:
         cells = (FREE_THREADED, arm), (GIL, arm)
         single(f"{binding}, {boundary.ANSWER}: {FREE_THREADED} / {GIL}", results.net_ratio, *cells)
 
-    for label, name in itertools.product((GIL, FREE_THREADED), (*PIECES, FOREIGN)):
+    for label, name in itertools.product((GIL, FREE_THREADED), (*e.PIECES, e.FOREIGN)):
         single(f"{name}, ns on {label}", results.piece_cost, label, name)
     for slow, fast in dict.fromkeys((*PAIRS, *FURTHER_PAIRS)):
         single(f"{slow} / {fast}", results.pieces_compared, slow, fast)
 
     made["failures of the calibration"] = lambda: Counted(sum(not check.passed for check in controls(session)))
-    made["two threads of the calibration / one"] = lambda: results.two_threads(session.frame("two at once"))
+    # They share nothing.
+    made["two threads of the calibration / one"] = lambda: statistics.location_interval(
+        session.frame("two at once").threads.to_numpy()
+    )
     for title, label, cases in COMPANY.values():
         for name, shared in cases:
             made[of_two(name, shared, label)] = partial(rate_of_two, session, title, label, name, shared)
-    made[of_two(KNOWN_NAME, ONE, FREE_THREADED)] = partial(
-        rate_of_two, session, "texts in company", FREE_THREADED, KNOWN_NAME, ONE
+    made[of_two(e.KNOWN_NAME, e.ONE, FREE_THREADED)] = partial(
+        rate_of_two, session, "texts in company", FREE_THREADED, e.KNOWN_NAME, e.ONE
     )
-    for name in CTYPES:
+    for name in e.CTYPES:
         made[f"ctypes, {name}: two threads / one on {FREE_THREADED}"] = partial(
-            rate_of_two, session, "ctypes, apart", FREE_THREADED, name, OWN
+            rate_of_two, session, "ctypes, apart", FREE_THREADED, name, e.OWN
         )
     made["share of objects with the GIL that gain"] = partial(share, session, "objects-gil", "more")
     made["share of texts that lose"] = partial(share, session, "texts", "less")
     made["share of texts left open"] = partial(share, session, "texts", "open")
-    for name, shared in itertools.product(LOCKS, (OWN, ONE)):
+    for name, shared in itertools.product(LOCKS, (e.OWN, e.ONE)):
         made[f"{name}, {shared}: ns of each of two threads"] = partial(each_of_two, session, name, shared)
-    made[f"PyMutex / atomic increment, two threads on {ONE}"] = lambda: results.rivals(
+    made[f"PyMutex / atomic increment, two threads on {e.ONE}"] = lambda: results.rivals(
         session.frame("locks in company"), "PyMutex", "atomic increment"
     )
 
-    looked_at = itertools.product((GIL, FREE_THREADED), (PYO3_CALL, WRITE, APPEND))
-    for label, what in (*looked_at, (FREE_THREADED, PYO3_CALL_GIL_ON)):
+    looked_at = itertools.product((GIL, FREE_THREADED), (e.PYO3_CALL, WRITE, APPEND))
+    for label, what in (*looked_at, (FREE_THREADED, e.PYO3_CALL_GIL_ON)):
         for name, group in (
             ("instructions of", "all"),
             ("instructions of atomics in", "atomics"),
@@ -130,10 +120,6 @@ def numbers(session: Session) -> Makers:
         ):
             made[f"{name} {what} on {label}"] = partial(instructions, session, label, what, group)
     return made
-
-
-def counted(value: float | None) -> Counted | None:
-    return None if value is None else Counted(value)
 
 
 def tax(session: Session, version: str, what: str, gil_on: bool = False) -> Location | str:
@@ -146,7 +132,7 @@ def tax(session: Session, version: str, what: str, gil_on: bool = False) -> Loca
 def single_calls(session: Session, version: str, gil_on: bool) -> Location | str:
     """The same by the talk's method."""
     runs, stand_ins = session.frame("single calls, as the talk ran them"), session.observed("bindings by a stand-in")
-    found = results.as_run(runs, version, GIL_ON if gil_on else AS_BUILT, stand_ins)
+    found = results.as_run(runs, version, e.GIL_ON if gil_on else e.AS_BUILT, stand_ins)
     return found or lacking(session.interpreters, version)
 
 
@@ -160,7 +146,7 @@ def lacking(session_has: list[str], version: str) -> str:
 
 def farther(session: Session, how: str, pair: str) -> Counted | None:
     """A6: by how much the published number is farther from what was measured with the GIL off than with it on: of logarithms."""
-    names = (how, f"{how}, {GIL_ON}", "published")
+    names = (how, f"{how}, {e.GIL_ON}", "published")
     found = [number.interval.value for name in names if (number := of(session)[f"{name}, {pair}"].measurement)]
     if len(found) < len(names):
         return None
@@ -180,22 +166,19 @@ def each_of_two(session: Session, name: str, shared: str) -> Interval | None:
     return results.of_each(session.frame("locks in company"), name=name, shared=shared, threads=2)
 
 
-def rates(session: Session, group: str) -> dict[str, Measurement]:
-    """What two threads do over one, in a group of cases: by how a sentence calls the case."""
+def by_gain(session: Session, group: str) -> dict[str, dict[str, Interval]]:
+    """Cases by what a second thread brings: more in total, less, nothing of interest, or what the interval leaves open; each by how a
+    sentence calls it."""
+    found: dict[str, dict[str, Interval]] = {"more": {}, "less": {}, "no more": {}, "open": {}}
     _, label, cases = COMPANY[group]
-    return {
-        f"{name} ({shared})" if group == "objects-gil" else name: rate
+    rates = {
+        f"{name} ({shared})" if group == "objects-gil" else name: rate.interval
         for name, shared in cases
         if (rate := of(session)[of_two(name, shared, label)].measurement)
     }
-
-
-def by_gain(session: Session, group: str) -> dict[str, dict[str, Interval]]:
-    """Cases by what a second thread brings: more in total, less, nothing of interest, or what the interval leaves open."""
-    found: dict[str, dict[str, Interval]] = {"more": {}, "less": {}, "no more": {}, "open": {}}
-    for name, rate in rates(session, group).items():
+    for name, rate in rates.items():
         gain = {YES: "more", NO: "less"}.get(above(rate, 1.0), "no more" if above(rate, WORTH) == NO else "open")
-        found[gain][name] = rate.interval
+        found[gain][name] = rate
     return found
 
 
@@ -204,11 +187,6 @@ def share(session: Session, group: str, gain: str) -> Counted | None:
     found = by_gain(session, group)
     n = sum(map(len, found.values()))
     return Counted(len(found[gain]) / n) if n else None
-
-
-def above(measurement: Measurement, null: float) -> str:
-    """Does the number lie above a limit? As a rule says it."""
-    return Side("", direction="above", null=null, interest=0.0).answer(measurement).verdict
 
 
 def instructions(session: Session, label: str, what: str, group: str) -> Counted | str:

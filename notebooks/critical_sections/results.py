@@ -34,14 +34,6 @@ KINDS = {
 HEADERS = {"atomics": "atomic", "mutexes": "lock", "critical sections": "critical_section"}
 
 
-def from_headers(by_file: dict[str, float]) -> dict[str, float]:
-    """Instructions from the headers of atomics, mutexes and critical sections, of instructions by file."""
-    return {
-        group: sum(n for file, n in by_file.items() if word in file and "clock" not in file)
-        for group, word in HEADERS.items()
-    }
-
-
 def code_in(code: list[dict] | str, label: str, what: str) -> dict[str, float] | str:
     """A9: instructions of a call or operation by the group of their header, and of all of it; or why they are not known.
 
@@ -54,7 +46,11 @@ def code_in(code: list[dict] | str, label: str, what: str) -> dict[str, float] |
         if row["interpreter"] == label and row["what"] in (what, EMPTY):
             if "reason" in row:
                 return row["reason"]
-            counted[row["what"]] = {**from_headers(row["by_file"]), "all": sum(row["by_file"].values())}
+            files = row["by_file"].items()
+            counted[row["what"]] = {"all": sum(n for _, n in files)} | {
+                group: sum(n for file, n in files if word in file and "clock" not in file)
+                for group, word in HEADERS.items()
+            }
     # A difference of averages over loops: what is below a hundredth of an instruction is none.
     net = {group: round(counted[what][group] - n, 2) + 0.0 for group, n in counted[EMPTY].items()}
     return {**net, "locks": net["mutexes"] + net["critical sections"]}
@@ -131,8 +127,7 @@ def piece(name: str, label: str = FREE_THREADED) -> tuple[str, str]:
 
 def piece_cost(record: Record, label: str, name: str) -> Interval | None:
     """Nanoseconds of one loop of a piece, from which no loop is to be taken off, as no Python is in it; None if missing."""
-    cell = piece(name, label)
-    return statistics.per_call(record, cell) if record.has(*cell) else None
+    return statistics.per_call(record, piece(name, label)) if record.has(*piece(name, label)) else None
 
 
 def pieces_compared(record: Record, slow: str, fast: str, label: str = FREE_THREADED) -> Location | None:
@@ -150,12 +145,6 @@ def pieces_compared(record: Record, slow: str, fast: str, label: str = FREE_THRE
     return replace(
         found, centre=plain.centre, error=max(found.error, plain.error), freedom=min(found.freedom, plain.freedom)
     )
-
-
-def piece_classes(record: Record, label: str, name: str) -> list[tuple[float, int]]:
-    """The two classes that the layouts of a piece fall into, as (ns, layouts), the faster first; empty if they do not."""
-    cell = piece(name, label)
-    return two_classes(medians(record.times(*cell))) if record.has(*cell) else []
 
 
 # Two classes are layouts with nothing in between: a gap of so many of the typical distance within a class, and of so much of the
@@ -197,11 +186,6 @@ def calibrated(runs: pd.DataFrame, cores: int) -> list[Check]:
         words = f"{shown} times {number}"
         checks.append(Check("two at once", f"two {how}", words, passed, abs(most - found.value)))
     return checks
-
-
-def two_threads(calibration: pd.DataFrame) -> Interval:
-    """What two threads that share nothing do, over what one does."""
-    return statistics.location_interval(calibration.threads.to_numpy())
 
 
 def alone(runs: pd.DataFrame, **which) -> Interval | None:

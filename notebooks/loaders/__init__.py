@@ -4,5 +4,3 @@ from ffilab.measure.case import Case
 from ffilab.measure.plan import Arm
 from ffilab.page import chapter, draw
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-
-__all__ = ["FREE_THREADED", "GIL", "Arm", "Case", "chapter", "draw"]

@@ -21,13 +21,11 @@ from notebooks.loaders import results
 from notebooks.loaders.experiment import LIBRARY, SLEEP_MS, bring_about, call, counting
 from notebooks.loaders.results import LOADERS
 
-# What the check of each exercise prints when it is solved.
 SOLVED = {
     "choose-loaders": r"\ACorrect\.\n(Fast|Either)\b",
     "repair-loaders": r"\ACorrect: .*\n(Fast|Either)\b",
     "safe-to-block": r"^Correct\.\n(Fast enough|Whether it is fast enough is open)",
 }
-# A change of a cell, for the tests: what stands there, what takes its place, and what then has to be seen.
 CHANGE = (
     '*(call(loader, "getpid", None) for loader in LOADERS),',
     '*(call(loader, name, None) for name in ("getpid", "getppid") for loader in LOADERS),',

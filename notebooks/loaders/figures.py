@@ -5,6 +5,7 @@ import pandas as pd
 
 from ffilab.judge import statistics
 from ffilab.judge.estimates import Interval
+from ffilab.judge.questions import YES, above
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record, medians
 from ffilab.page import draw
@@ -31,17 +32,15 @@ def as_run(found: pd.DataFrame, unit: str, over: str) -> pd.DataFrame:
 def ratios(record: Record) -> pd.DataFrame:
     """What CDLL costs, by condition and function."""
     return pd.DataFrame(
-        [
-            {
-                "CPython": label,
-                "function": function,
-                "CDLL / PyDLL": draw.text(found.ratio),
-                "without the loop": draw.text(found.net_ratio),
-                "CDLL - PyDLL, ns": draw.text(found.difference),
-                "n (layouts)": found.estimate.n,
-            }
-            for label, function, found in results.comparisons(record)
-        ]
+        {
+            "CPython": label,
+            "function": function,
+            "CDLL / PyDLL": draw.text(found.ratio),
+            "without the loop": draw.text(found.net_ratio),
+            "CDLL - PyDLL, ns": draw.text(found.difference),
+            "n (layouts)": found.estimate.n,
+        }
+        for label, function, found in results.comparisons(record)
     )
 
 
@@ -63,19 +62,17 @@ def carried(record: Record, prices: pd.DataFrame) -> pd.DataFrame:
     """What noop says of the price of each function, and by how much it is off."""
     missed = {label: results.misses(record, label) for label in record.interpreters}
     return pd.DataFrame(
-        [
-            {
-                "CPython": row.interpreter,
-                "function": row.function,
-                "CDLL - PyDLL, ns": draw.text(Interval.of(row)),
-                **{
-                    f"error with noop's {what}, ns": draw.text(found[row.function]) if row.function in found else ""
-                    for what, found in missed[row.interpreter].items()
-                },
-                "n (layouts)": row.n,
-            }
-            for row in prices.itertuples()
-        ]
+        {
+            "CPython": row.interpreter,
+            "function": row.function,
+            "CDLL - PyDLL, ns": draw.text(Interval.of(row)),
+            **{
+                f"error with noop's {what}, ns": draw.text(found[row.function]) if row.function in found else ""
+                for what, found in missed[row.interpreter].items()
+            },
+            "n (layouts)": row.n,
+        }
+        for row in prices.itertuples()
     )
 
 
@@ -88,7 +85,7 @@ def timeline(record: Record) -> pd.DataFrame:
         takes = statistics.over_units(record, attached).at().value
         price = results.comparison(record, label, "noop").difference
         for loader in LOADERS:
-            more = price if loader == "CDLL" and results.costs_more(price) else Interval(0.0, 0.0, 0.0)
+            more = price if loader == "CDLL" and above(price, 0) == YES else Interval(0.0, 0.0, 0.0)
             ends = {"low": takes + more.low, "high": takes + more.high}
             rows.append({"interpreter": label, "loader": loader, "ctypes_ns": takes, "extra_ns": more.value, **ends})
     return pd.DataFrame(rows)

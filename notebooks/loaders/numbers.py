@@ -8,7 +8,8 @@ from ffilab.judge import statistics
 from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Counted, Interval, Location, Share
 from ffilab.judge.numbers import Made, Makers
-from ffilab.judge.questions import OPEN, above
+from ffilab.judge.questions import OPEN, YES, above
+from ffilab.measure.record import medians
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.loaders import results
@@ -37,8 +38,8 @@ def numbers(session: Session) -> Makers:
 
     for label, where in CONDITIONS.items():
         for function in results.FUNCTIONS:
-            calls(f"{function}: ratio on {where}", ratio, label, function)
-        calls(f"noop: what CDLL costs more on {where}", price, label)
+            calls(f"{function}: ratio on {where}", compared, label, function, "measurement")
+        calls(f"noop: what CDLL costs more on {where}", compared, label, "noop", "difference")
         for loader in LOADERS:
             made[f"share kept by {loader} on {where}"] = partial(share, session, label, loader)
     for label in (GIL, FREE_THREADED):
@@ -58,24 +59,20 @@ def numbers(session: Session) -> Makers:
             calls(f"miss of noop's {what}, in ns: {label}", largest_miss, label, what, False)
     calls(f"noop: price on {GIL} less on {FREE_THREADED}", results.gil_over_free_threaded)
     for function in results.FUNCTIONS:
-        calls(f"{function}: ratio on {GIL} / on {FREE_THREADED}", results.gain_with_gil_over_without, function)
+        both = [results.cells(label, function) for label in (GIL, FREE_THREADED)]
+        calls(f"{function}: ratio on {GIL} / on {FREE_THREADED}", statistics.ratio_of_ratios, *both)
     calls(f"idle hook on {GIL}", results.audit_cost)
     made[f"longest pause beside PyDLL, in ms: {GIL}"] = partial(pause, session, 1.0)
     made[f"longest pause beside PyDLL / the call: {GIL}"] = partial(pause, session, SLEEP_MS)
-    for wrong in (False, True):
-        made[f"rounds with the larger ratio on {GIL if wrong else FREE_THREADED}"] = partial(rounds, session, wrong)
+    for label in (GIL, FREE_THREADED):
+        made[f"rounds with the larger ratio on {label}"] = partial(rounds, session, label)
     return made
 
 
-def ratio(record, label: str, function: str) -> Made:
+def compared(record, label: str, function: str, how: str) -> Made:
+    """CDLL and PyDLL: the ratio of their times, or what CDLL takes more, in ns."""
     measured = record.has(*results.cells(label, function)[0])
-    return results.comparison(record, label, function).measurement if measured else None
-
-
-def price(record, label: str) -> Made:
-    """What CDLL takes more for noop, in ns."""
-    measured = record.has(*results.cells(label, "noop")[0])
-    return results.comparison(record, label, "noop").difference if measured else None
+    return getattr(results.comparison(record, label, function), how) if measured else None
 
 
 def share(session: Session, label: str, loader: str) -> Made:
@@ -108,11 +105,13 @@ def alone(record, label: str) -> Made:
 
 
 def cycle_share(record, label: str) -> Made:
-    """Only where CDLL is known to cost more."""
+    """The bare cycle as a share of the loaders' difference, where CDLL is known to cost more."""
     if not record.has(label, "detach and attach"):
         return None
-    priced = results.costs_more(results.comparison(record, label, "noop").difference)
-    return results.cycle_share(record, label) if priced else "CDLL is not known to cost more"
+    if above(results.comparison(record, label, "noop").difference, 0) != YES:
+        return "CDLL is not known to cost more"
+    cycle = medians(record.times(label, "detach and attach"))
+    return statistics.over_units(record, cycle / results.extra(record, label, "noop"))
 
 
 def largest_miss(record, label: str, what: str, over_allowed: bool = True) -> Interval | str:
@@ -129,7 +128,9 @@ def largest_miss(record, label: str, what: str, over_allowed: bool = True) -> In
     return Interval(max(abs(one.value) for one in missed), at_least, at_most).map(lambda ns: ns / unit)
 
 
-def rounds(session: Session, other: bool) -> Share:
-    """Of the talk's program."""
-    found = results.free_threaded_gains_more(results.as_run(session.frame(GETPID), "seconds", "CDLL"))
-    return Share(found.trials - found.events, found.trials) if other else found
+def rounds(session: Session, label: str) -> Share:
+    """In how many rounds the talk's program prints the larger ratio on this build. Equal ones are none of the free-threaded build's."""
+    found = results.as_run(session.frame(GETPID), "seconds", "CDLL").set_index("interpreter").ratios
+    ratios = pd.DataFrame({build: found[build] for build in (GIL, FREE_THREADED)}).dropna()
+    gains_more = ratios[FREE_THREADED] > ratios[GIL]
+    return Share(int((gains_more == (label == FREE_THREADED)).sum()), len(ratios))

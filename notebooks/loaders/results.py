@@ -5,7 +5,6 @@ import pandas as pd
 
 from ffilab.judge import statistics
 from ffilab.judge.estimates import LEVEL, Interval, Location, Share
-from ffilab.judge.questions import YES, above
 from ffilab.judge.statistics import Comparison
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record, medians
@@ -46,14 +45,6 @@ def as_run(runs: pd.DataFrame, value: str, over: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def free_threaded_gains_more(found: pd.DataFrame) -> Share:
-    """In how many rounds the talk's program prints the larger ratio on the free-threaded build."""
-    ratios = pd.DataFrame(
-        {label: found.set_index("interpreter").ratios[label] for label in (GIL, FREE_THREADED)}
-    ).dropna()
-    return Share(int((ratios[FREE_THREADED] > ratios[GIL]).sum()), len(ratios))
-
-
 def cells(label: str, function: str) -> tuple[tuple[str, str], tuple[str, str]]:
     """The two cells of a function: through CDLL, through PyDLL."""
     build, on = (FREE_THREADED, ON) if label == SWITCHED else (label, "")
@@ -85,17 +76,6 @@ def compared(record: Record, label: str) -> list[str]:
         if not name.endswith(ON) and all(record.has(*one) for one in cells(label, name))
     )
     return [*FUNCTIONS, *added]
-
-
-def gain_with_gil_over_without(record: Record, function: str) -> Interval:
-    """(CDLL / PyDLL on the GIL build) over (CDLL / PyDLL on the t-build): above 1, the GIL build gains more."""
-    return statistics.ratio_of_ratios(record, cells(GIL, function), cells(FREE_THREADED, function))
-
-
-def cycle_share(record: Record, label: str) -> Location:
-    """The bare cycle as a share of the loaders' difference."""
-    cycle = medians(record.times(label, "detach and attach"))
-    return statistics.over_units(record, cycle / extra(record, label, "noop"))
 
 
 def extra(record: Record, label: str, function: str) -> np.ndarray:
@@ -141,11 +121,6 @@ def misses(record: Record, label: str) -> dict[str, dict[str, Interval]]:
             missed = extra(record, label, function) - said
             found[what][function] = statistics.over_units(record, missed, of=scale(record, label, function)).at(level)
     return found
-
-
-def costs_more(price: Interval) -> bool:
-    """Is there a price for certain, so that a picture can give it a length?"""
-    return above(price, 0) == YES
 
 
 def gil_over_free_threaded(record: Record) -> Interval:

@@ -3,16 +3,7 @@
 from ffilab.judge.simulation import Simulated
 from ffilab.measure.plan import EMPTY
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-from notebooks.loaders.experiment import (
-    BLOCKING,
-    GETPID,
-    ON,
-    RISKY,
-    RISKY_PROCESSES,
-    SAFE,
-    SAFE_PROCESSES,
-    SHOULD_BE_SAFE,
-)
+from notebooks.loaders import experiment as e
 from notebooks.loaders.results import FUNCTIONS, LOADERS
 
 INTERPRETERS = [GIL, FREE_THREADED]
@@ -26,7 +17,7 @@ def simulated(session: Simulated) -> None:
     for label, on, where in (
         (GIL, "", ""),
         (FREE_THREADED, "", FREE_THREADED),
-        (FREE_THREADED, ON, f"{FREE_THREADED} with the GIL on"),
+        (FREE_THREADED, e.ON, f"{FREE_THREADED} with the GIL on"),
     ):
         for function in FUNCTIONS:
             named = ("A12b", f"{function}: ratio on {where}") if where else ("A12", f"getpid: ratio on {label}")
@@ -35,10 +26,10 @@ def simulated(session: Simulated) -> None:
     cells[FREE_THREADED, f"{EMPTY} (GIL on)"] = 5.0
     session.add_times("calls", cells, RESTARTS)
     for title, value, over, claim, name in (
-        (GETPID, "seconds", "CDLL", "A12", "ratio as run on"),
-        (BLOCKING, "iterations", "PyDLL", "A13", "count beside PyDLL over that beside CDLL on"),
+        (e.GETPID, "seconds", "CDLL", "A12", "ratio as run on"),
+        (e.BLOCKING, "iterations", "PyDLL", "A13", "count beside PyDLL over that beside CDLL on"),
     ):
-        n = session.budget.repeats if title == GETPID else session.budget.few
+        n = session.budget.repeats if title == e.GETPID else session.budget.few
         cases = []
         for label in INTERPRETERS:
             # Of what a call that blocks leaves no size is asked.
@@ -62,19 +53,19 @@ def simulated(session: Simulated) -> None:
         "counting thread",
         [
             *((label, {"loader": loader}, shares(session, kept[label, loader], n)) for label, loader in kept),
-            (FREE_THREADED, {"loader": "PyDLL", "condition": ON}, shares(session, switched, n)),
+            (FREE_THREADED, {"loader": "PyDLL", "condition": e.ON}, shares(session, switched, n)),
         ],
     )
 
-    ends = {SAFE: [], RISKY: []}
+    ends = {e.SAFE: [], e.RISKY: []}
     for loader in LOADERS:
         for what, named in (("C API", "crashes of the C API through"), ("handshake", "deadlocks of")):
-            safe = (GIL, loader, what) in SHOULD_BE_SAFE
-            processes = (SAFE_PROCESSES if safe else RISKY_PROCESSES)[session.budget.name]
+            safe = (GIL, loader, what) in e.SHOULD_BE_SAFE
+            processes = (e.SAFE_PROCESSES if safe else e.RISKY_PROCESSES)[session.budget.name]
             events = session.events(session.true("A14", f"{named} {loader} on {{GIL}}"), processes)
             bad, good = ("killed by SIGSEGV", {"met": None}) if what == "C API" else ({"met": False}, {"met": True})
             outcomes = [bad if event else good for event in events]
-            ends[SAFE if safe else RISKY].append((GIL, {"loader": loader, "what": what}, outcomes))
+            ends[e.SAFE if safe else e.RISKY].append((GIL, {"loader": loader, "what": what}, outcomes))
     for title, cases in ends.items():
         session.add_processes(title, cases)
 

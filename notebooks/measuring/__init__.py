@@ -7,17 +7,3 @@ from ffilab.page import chapter, draw
 from ffilab.run.errors import UserError
 from ffilab.run.paths import without_paths
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-
-__all__ = [
-    "FREE_THREADED",
-    "GIL",
-    "Arm",
-    "Case",
-    "UserError",
-    "chapter",
-    "draw",
-    "empty_loop",
-    "instructions",
-    "profile",
-    "without_paths",
-]

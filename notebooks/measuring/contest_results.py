@@ -140,9 +140,6 @@ def standing(sessions: list[dict]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-# ---- what is shown ----
-
-
 def counted(found: Share | None) -> str:
     """A share as a count with its interval; None: nothing was compared, as in a single session or of what ran once in it."""
     if found is None:
@@ -166,13 +163,12 @@ def half_widths(found: pd.DataFrame, enough: bool = True) -> pd.DataFrame:
         "scatters over layouts": f"scatter, {TRUTHS[1]}",
         "scatters over sessions": f"scatter, {TRUTHS[2]}",
     }
-    shown = {name: found[column].map(_percent) for name, column in columns.items()}
+    shown = {
+        name: ["too few runs" if math.isnan(reach) else f"±{math.expm1(reach):.2%}" for reach in found[column]]
+        for name, column in columns.items()
+    }
     shown |= {name: "too few sessions" for name in columns if "scatters" in name and not enough}
     return pd.DataFrame({"row": found.title, **shown})
-
-
-def _percent(reach: float) -> str:
-    return "too few runs" if math.isnan(reach) else f"±{math.expm1(reach):.2%}"
 
 
 def in_words(sessions: list[dict]) -> str:

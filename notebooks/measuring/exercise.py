@@ -17,13 +17,11 @@ from ffilab.measure.session import Session
 from ffilab.page import draw
 from ffilab.setup.catalogue import GIL
 
-# What the check of each exercise prints when it is solved.
 SOLVED = {
     "find-the-flaw": r"\A(\w: right\. .*\n){3}\Z",
     "repair-the-benchmark": r"^Right: ",
     "count-to": r"^Correct\.\n(Fast enough|Whether it is fast enough is open)",
 }
-# A change of a cell, for the tests: what stands there, what takes its place, and what then has to be seen.
 CHANGE = (
     '"a list of ten lists": "[[] for _ in range(10)]",',
     '"a list of ten lists": "[[] for _ in range(10)]", "a list of ten tuples": "[(n,) for n in range(10)]",',
@@ -58,8 +56,6 @@ def check_flaws(answers: dict[str, str]) -> list[str]:
             lines.append(f"{name}: {'right. ' + FLAWS[name] if given == remedy else wrong}")
     return lines
 
-
-# ---- the second exercise: a benchmark to repair, on a simulated clock ----
 
 # The simulated machine: a call takes NS; each process multiplies the time of each function by luck of its own, each timing adds
 # noise, each timing of a process is a little slower than the one before, and every second one takes longer (standard deviations
@@ -172,8 +168,6 @@ def check_benchmark(benchmark) -> list[str]:
         lines.append("Right: it is silent where nothing is, and finds what is there.")
     return lines
 
-
-# ---- the third exercise: a loop that the compiler leaves out ----
 
 SPIN = "{built}/measuring/libspin.so"
 # How far the loop runs; how many times as far in a second arm; and how many times as long that has to take, whatever disturbs.

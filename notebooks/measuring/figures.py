@@ -14,33 +14,25 @@ from notebooks.measuring.experiment import OF_EACH
 
 STEPS = {1: "one process, one copy after the other", 2: "one process, interleaved", 3: "eight processes, interleaved"}
 
-# ---- the talk's method ----
 
-
-def talks_moments(moments: pd.DataFrame) -> pd.DataFrame:
-    """The talk's table of one process, with units; a sample without any spread has no skewness."""
+def show_talk(runs: pd.DataFrame) -> None:
+    """One process of the talk's method. A sample without any spread has no skewness."""
+    moments, pairs = results.talk_tables(runs)
     in_ns = {name: f"{name} (ns)" for name in ("mean", "median", "std", "MAD")}
     shown = {name: moments[name].map("{:,.1f}".format) for name in in_ns} | {"cv": moments.cv.map("{:.4f}".format)}
     for name in ("skewness", "kurtosis"):
         shown[name] = ["all values equal" if np.isnan(value) else f"{value:.2f}" for value in moments[name]]
-    return moments.assign(**shown).rename(columns=in_ns | {"n": "n, after the filter"})
-
-
-def talks_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
-    """The talk's test of one process."""
-    shown = {name: pairs[name].map(results.p_value) for name in ("U p", "BH p")}
-    return pairs.assign(**shown, shift=pairs["shift"].map("{:.1%}".format)).round({"Cliff's delta": 3})
-
-
-def show_talk(runs: pd.DataFrame) -> None:
-    """One process of the talk's method."""
-    moments, pairs = results.talk_tables(runs)
     draw.table(
-        talks_moments(moments),
+        moments.assign(**shown).rename(columns=in_ns | {"n": "n, after the filter"}),
         "The talk's statistics for one call through four bindings. One process.",
         columns=("sample", "n, after the filter", "median (ns)", "MAD (ns)"),
     )
-    draw.table(talks_pairs(pairs), "The talk's test of the six pairs.", columns=("pair", "BH p", "faster", "shift"))
+    shown = {name: pairs[name].map(results.p_value) for name in ("U p", "BH p")}
+    draw.table(
+        pairs.assign(**shown, shift=pairs["shift"].map("{:.1%}".format)).round({"Cliff's delta": 3}),
+        "The talk's test of the six pairs.",
+        columns=("pair", "BH p", "faster", "shift"),
+    )
 
 
 def show_pairs(found: pd.DataFrame) -> None:
@@ -55,132 +47,102 @@ def show_pairs(found: pd.DataFrame) -> None:
     )
 
 
-def plot_leaning(figure, pairs: pd.DataFrame) -> None:
-    """Cliff's delta of each pair, by which copy was measured first."""
-    panels = figure.subplots(1, 2, sharex=True, sharey=True)
-    significant = results.significant(pairs)
-    for number, axes in enumerate(panels):
-        for flag, label, marker, colour in ((True, "called significant", "o", 0), (False, "not significant", "x", 1)):
-            part = pairs[(significant == flag) & (pairs.measured_first == number)]
-            axes.plot(part["Cliff's delta"], part.index, marker, ms=4, color=draw.PALETTE[colour], label=label)
-        axes.axvline(0, linestyle=":", color="gray")
-        axes.set_title(f"copy {number + 1} measured first")
-        axes.set_xlabel("Cliff's delta, copy 1 over copy 2")
-    panels[0].set_ylabel("process")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
-
-
 def show_alarms(session: Session, pairs: pd.DataFrame) -> None:
-    """The talk's method against itself."""
+    """The talk's method against itself: Cliff's delta of each pair, by which copy was measured first."""
+    significant = results.significant(pairs)
+
+    def plot(figure) -> None:
+        panels = figure.subplots(1, 2, sharex=True, sharey=True)
+        for number, axes in enumerate(panels):
+            for flag, label, marker, colour in (
+                (True, "called significant", "o", 0),
+                (False, "not significant", "x", 1),
+            ):
+                part = pairs[(significant == flag) & (pairs.measured_first == number)]
+                axes.plot(part["Cliff's delta"], part.index, marker, ms=4, color=draw.PALETTE[colour], label=label)
+            axes.axvline(0, linestyle=":", color="gray")
+            axes.set_title(f"copy {number + 1} measured first")
+            axes.set_xlabel("Cliff's delta, copy 1 over copy 2")
+        panels[0].set_ylabel("process")
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
+
     draw.figure(
-        lambda figure: plot_leaning(figure, pairs),
+        plot,
         chapter.said(session, "prediction-1"),
         "One point a process, by which copy was measured first; right of zero copy 1 is slower.",
         data=pairs,
     )
 
 
-# ---- a benchmark, step by step ----
-
-
-def mechanism(in_one: pd.DataFrame, restarts: pd.DataFrame) -> pd.DataFrame:
-    """What each step takes as its values: timings of one process, turns of one process, medians of processes.
-
-    Columns step, place (number of the timing, or of the process), copy (1, 2), time (ns).
-    """
+def show_mechanism(in_one: pd.DataFrame, restarts: pd.DataFrame) -> None:
+    """What each step takes as its values: timings of one process, turns of one process, medians of processes."""
     rows = []
     for step, name in ((1, "one_after_the_other"), (2, "interleaved")):
         timings = in_one[in_one.step == name].sort_values("process").timings.iloc[0]
         rows += [(step, place, which + 1, ns) for place, (which, ns) in enumerate(timings, 1)]
     for place, timings in enumerate(restarts.sort_values("process").timings.iloc[:OF_EACH], 1):
         rows += [(3, place, which + 1, np.exp(np.median(results.times_of(timings, which)))) for which in (0, 1)]
-    return pd.DataFrame(rows, columns=["step", "place", "copy", "time (ns)"])
-
-
-def shown_up_to(found: pd.DataFrame) -> float:
-    """The longest time (ns) that the figure shows: twice the median, or less if none is longer."""
+    found = pd.DataFrame(rows, columns=["step", "place", "copy", "time (ns)"])
     times = found["time (ns)"]
-    return float(times[times <= 2 * times.median()].max())
-
-
-def plot_mechanism(figure, found: pd.DataFrame) -> None:
-    panels = figure.subplots(1, 3, sharey=True)
-    for axes, (step, part) in zip(panels, found.groupby("step")):
-        for copy, marker in ((1, "o"), (2, "^")):
-            of_copy = part[part["copy"] == copy]
-            axes.plot(
-                of_copy.place, of_copy["time (ns)"], marker, ms=5, color=draw.PALETTE[copy - 1], label=f"copy {copy}"
-            )
-        axes.set(title=f"step {step}", xlabel="process" if step == 3 else "timing")
     # What was interrupted would squeeze all the others into one line.
-    panels[0].set_ylim(found["time (ns)"].min() * 0.98, shown_up_to(found) * 1.02)
-    panels[0].set_ylabel("time of a call (ns)")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    longest = times[times <= 2 * times.median()].max()
 
+    def plot(figure) -> None:
+        panels = figure.subplots(1, 3, sharey=True)
+        for axes, (step, part) in zip(panels, found.groupby("step")):
+            for (copy, of_copy), marker in zip(part.groupby("copy"), "o^"):
+                look = {"ms": 5, "color": draw.PALETTE[copy - 1], "label": f"copy {copy}"}
+                axes.plot(of_copy.place, of_copy["time (ns)"], marker, **look)
+            axes.set(title=f"step {step}", xlabel="process" if step == 3 else "timing")
+        panels[0].set_ylim(times.min() * 0.98, longest * 1.02)
+        panels[0].set_ylabel("time of a call (ns)")
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
 
-def show_mechanism(in_one: pd.DataFrame, restarts: pd.DataFrame) -> None:
-    """What is one value in each step."""
-    found = mechanism(in_one, restarts)
-    outside = int((found["time (ns)"] > shown_up_to(found)).sum())
     draw.figure(
-        lambda figure: plot_mechanism(figure, found),
+        plot,
         "What counts as one value: in step 1 a timing, in step 2 a turn of both copies, in step 3 a process.",
-        f"Times of two copies of one call, one benchmark of each step. Points above what is shown: {outside}.",
+        f"Times of two copies of one call, one benchmark of each step. Points above what is shown: {(times > longest).sum()}.",
         size=(8.4, 3.4),
         data=found,
     )
 
 
-def alarms_by_step(shares: dict[int, Share]) -> pd.DataFrame:
-    """Columns step, value, low, high (shares), alarms, n."""
-    rows = [
-        {"step": f"{step}: {STEPS[step]}", **vars(share.at()), "alarms": share.events, "n": share.trials}
-        for step, share in shares.items()
-    ]
-    return pd.DataFrame(rows, columns=["step", "value", "low", "high", "alarms", "n"])
-
-
-def plot_alarms(figure, found: pd.DataFrame) -> None:
-    axes = figure.subplots()
-    shown = found.assign(**{name: found[name] * 100 for name in ("value", "low", "high")})
-    draw.intervals(axes, shown, "step")
-    axes.axvline(100 * (1 - LEVEL), linestyle=":", color="gray")
-    axes.set(xlabel="false alarms (% of benchmarks)", xlim=(-2, None))
-
-
 def show_steps(session: Session, shares: dict[int, Share]) -> None:
     """The false alarms of each step."""
-    found = alarms_by_step(shares)
-    if found.empty:
+    if not shares:
         return
-    shown = [draw.text(Interval.of(row), "%", 100) for row in found.itertuples()]
+    found = pd.DataFrame(
+        {"step": f"{step}: {STEPS[step]}", **vars(share.at()), "alarms": share.events, "n": share.trials}
+        for step, share in shares.items()
+    )
+
+    def plot(figure) -> None:
+        axes = figure.subplots()
+        draw.intervals(axes, found.assign(**{name: found[name] * 100 for name in ("value", "low", "high")}), "step")
+        axes.axvline(100 * (1 - LEVEL), linestyle=":", color="gray")
+        axes.set(xlabel="false alarms (% of benchmarks)", xlim=(-2, None))
+
     draw.figure(
-        lambda figure: plot_alarms(figure, found),
+        plot,
         chapter.said(session, "alarms"),
-        "; ".join(f"step {step}, {text}" for step, text in zip(found.step, shown)),
+        "; ".join(f"step {row.step}, {draw.text(Interval.of(row), '%', 100)}" for row in found.itertuples()),
         size=(7.2, 2.4),
         data=found,
         name="alarm-steps",
     )
 
 
-# ---- the corrected experiment ----
-
-
-def plot_restarts(figure, medians: pd.DataFrame) -> None:
-    axes = figure.subplots()
-    for marker, (process, part) in zip("ox", medians.groupby("process", sort=False)):
-        axes.plot(part.restart, (part.ratio - 1) * 100, marker, label=process)
-    axes.set(xlabel="restart", ylabel="over the reference (%)")
-    figure.legend(loc="outside upper center", ncols=2)
-
-
 def show_restarts(session: Session, medians: pd.DataFrame) -> None:
     """Every restart, and what the spread between processes says."""
-    draw.figure(lambda figure: plot_restarts(figure, medians), chapter.said(session, "spread"), data=medians)
 
+    def plot(figure) -> None:
+        axes = figure.subplots()
+        for marker, (process, part) in zip("ox", medians.groupby("process", sort=False)):
+            axes.plot(part.restart, (part.ratio - 1) * 100, marker, label=process)
+        axes.set(xlabel="restart", ylabel="over the reference (%)")
+        figure.legend(loc="outside upper center", ncols=2)
 
-# ---- a neighbour on the core ----
+    draw.figure(plot, chapter.said(session, "spread"), data=medians)
 
 
 def show_company(record: Record) -> None:
@@ -201,40 +163,32 @@ def show_company(record: Record) -> None:
         )
 
 
-# ---- layouts ----
-
-
-def plot_layouts(figure, alone: pd.DataFrame, over: Interval, next_build: Interval) -> None:
-    """Each layout's own interval, over the bands of all layouts and of the next build."""
-    axes = figure.subplots()
-    ordered = alone.sort_values("value").reset_index(drop=True)
-    axes.axvspan(next_build.low, next_build.high, alpha=0.12, color=draw.PALETTE[1], label="the next build")
-    axes.axvspan(over.low, over.high, alpha=0.3, color=draw.PALETTE[1], label="over layouts")
-    errors = [ordered.value - ordered.low, ordered.high - ordered.value]
-    axes.errorbar(
-        ordered.value, ordered.index, xerr=errors, fmt="o", capsize=3, label="one layout, from its own restarts"
-    )
-    axes.set(xlabel="CDLL over PyDLL", ylabel="layout", yticks=[])
-    figure.legend(loc="outside upper center", ncols=3)
-
-
 def show_layouts(session: Session, record: Record) -> None:
-    """The figure of layouts, where they had restarts enough."""
+    """Each layout's own interval, over the bands of all layouts and of the next build, where they had restarts enough."""
     alone = results.by_layout(record)
     if alone.empty or results.levels_and_zero(record).empty:
         return
     estimate = results.loaders_compared(record).estimate
     over, next_build = estimate.at(), estimate.next_build
+
+    def plot(figure) -> None:
+        axes = figure.subplots()
+        ordered = alone.sort_values("value").reset_index(drop=True)
+        axes.axvspan(next_build.low, next_build.high, alpha=0.12, color=draw.PALETTE[1], label="the next build")
+        axes.axvspan(over.low, over.high, alpha=0.3, color=draw.PALETTE[1], label="over layouts")
+        errors = [ordered.value - ordered.low, ordered.high - ordered.value]
+        label = "one layout, from its own restarts"
+        axes.errorbar(ordered.value, ordered.index, xerr=errors, fmt="o", capsize=3, label=label)
+        axes.set(xlabel="CDLL over PyDLL", ylabel="layout", yticks=[])
+        figure.legend(loc="outside upper center", ncols=3)
+
     draw.figure(
-        lambda figure: plot_layouts(figure, alone, over, next_build),
+        plot,
         chapter.said(session, "layouts"),
         f"CDLL over PyDLL on {len(alone)} layouts. Over layouts {draw.text(over)}; the next build "
         f"{draw.bounds(next_build.low, next_build.high)}.",
         data=alone,
     )
-
-
-# ---- tables of the other sections ----
 
 
 def collector(found: dict[str, Location]) -> pd.DataFrame:
@@ -249,15 +203,13 @@ def collector(found: dict[str, Location]) -> pd.DataFrame:
 def copies(pairs: list[Comparison]) -> pd.DataFrame:
     """Every pair of copies with our interval and finding."""
     return pd.DataFrame(
-        [
-            {
-                "pair": f"{pair.slow[1]} / {pair.fast[1]}",
-                "ratio of times": draw.text(pair.ratio),
-                "n, layouts": pair.estimate.n,
-                "finding": statistics.finding(pair) or "none",
-            }
-            for pair in pairs
-        ]
+        {
+            "pair": f"{pair.slow[1]} / {pair.fast[1]}",
+            "ratio of times": draw.text(pair.ratio),
+            "n, layouts": pair.estimate.n,
+            "finding": statistics.finding(pair) or "none",
+        }
+        for pair in pairs
     )
 
 

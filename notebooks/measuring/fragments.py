@@ -16,7 +16,7 @@ MORE_THAN_COPIES = Side("", direction="above", null=1 - LEVEL, interest=0.0)
 def fragments(session: Session) -> dict[str, Callable[[], str]]:
     return {
         "largest-p": lambda: results.p_value(numbers.first_process(session)["BH p"].max()),
-        "talk-apart": lambda: results.p_value(results.without_overlap()),
+        "talk-apart": lambda: results.p_value(results.APART),
         "winners": partial(winners, session),
         "beyond": partial(beyond, session),
         "noise": lambda: session.said("copies"),

@@ -3,8 +3,9 @@
 import pandas as pd
 
 from ffilab.judge.controls import Control
-from ffilab.judge.estimates import LEVEL, Counted, Interval, Location, Share, ShareDifference
+from ffilab.judge.estimates import LEVEL, Counted, Interval, Share, ShareDifference
 from ffilab.judge.numbers import Makers
+from ffilab.judge.questions import OPEN, above
 from ffilab.measure.record import Record
 from ffilab.measure.session import Session
 from notebooks.measuring import results
@@ -29,13 +30,16 @@ def numbers(session: Session) -> Makers:
     of(bindings, SEPARATED, results.all_separated)
     of(bindings, "processes that call ctypes faster than cffi", faster, CTYPES)
     of(bindings, "processes that call cffi faster than ctypes", faster, CFFI)
-    of(bindings, "share of ctypes, where ctypes or cffi is called the faster one", of_both)
+    named = "share of ctypes, where ctypes or cffi is called the faster one"
+    of(bindings, named, lambda found: faster(found[found.faster.isin((CTYPES, CFFI))], CTYPES))
     of(copies, "share of A/A pairs that the talk's method calls significant", results.share_significant)
     of(copies, "share of significant A/A pairs that are hardly apart", results.tiny)
     for share in (0.95, LEVEL):
-        of(copies, f"how far {share:.0%} of the A/A pairs lie apart at most", reach, share)
+        name = f"how far {share:.0%} of the A/A pairs lie apart at most"
+        of(copies, name, lambda pairs, share: Counted(results.yardstick(pairs)[share]), share)
     for which in ("measured", "loaded"):
-        of(copies, f"share of significant A/A pairs, the copy {which} first is slower", leaning, which)
+        name = f"share of significant A/A pairs, the copy {which} first is slower"
+        of(copies, name, lambda pairs, which: results.leaning(pairs).get(which), which)
     for number in (1, 2, 3):
         of(steps, f"share of false alarms in step {number}", dict.get, number)
         for before in range(1, number):
@@ -45,7 +49,8 @@ def numbers(session: Session) -> Makers:
     for over in ("blocks", "restarts"):
         of(widths, f"half-width over {over}", lambda found, over: Counted(found[0][over]), over)
     of(widths, "half-width over restarts, of blocks dealt out by chance", lambda found: found[1])
-    of(widths, "half-width over restarts / of blocks dealt out by chance", too_narrow)
+    name = "half-width over restarts / of blocks dealt out by chance"
+    of(widths, name, lambda found: Counted(found[0]["restarts"] / found[1].value) if found[1].value else None)
     of(record, "share of the work with company on the core", lambda found: Counted(results.company(found)))
     of(record, "CDLL / PyDLL with company / without", results.moved_by_company)
     of(record, "layouts that were drawn", drawn)
@@ -56,7 +61,8 @@ def numbers(session: Session) -> Makers:
     for pair in ("CDLL / PyDLL", "a call / itself"):
         of(record, f"scatter within a layout of {pair}", added, pair, results.BELOW)
     for what in COLLECTED:
-        of(record, f"time of {what}, collector on / off", collected, what)
+        name = f"time of {what}, collector on / off"
+        of(record, name, lambda found, what: results.collector_compared(found)[what], what)
     of(record, "pairs of copies", lambda found: Counted(len(results.copies_compared(found))))
     of(record, "pairs of copies that certainly differ", alarms)
     of(record, "CDLL / PyDLL in the run of the copies", lambda found: results.loaders_compared(found).measurement)
@@ -70,9 +76,6 @@ def controls(session: Session) -> list[Control]:
         Control("A/A of copies", f"{pair.slow[1]} / {pair.fast[1]} on {pair.slow[0]}", "copies", pair.estimate)
         for pair in results.copies_compared(session.timed("copies"))
     ]
-
-
-# ---- what the numbers are made of ----
 
 
 def clock(session: Session) -> dict[str, float]:
@@ -105,9 +108,6 @@ def widths(session: Session) -> tuple[dict[str, float], Interval]:
     return results.pseudo_replication(session.timed("copies"))
 
 
-# ---- how they are made ----
-
-
 def called(pairs: pd.DataFrame, which: str) -> Counted:
     different = int((pairs["BH p"] < results.TALK_LEVEL).sum())
     return Counted(different if which == "different" else len(pairs) - different)
@@ -118,27 +118,11 @@ def faster(found: pd.DataFrame, name: str) -> Share | None:
     return Share(int((named == name).sum()), len(named)) if len(named) else None
 
 
-def of_both(found: pd.DataFrame) -> Share | None:
-    return faster(found[found.faster.isin((CTYPES, CFFI))], CTYPES)
-
-
-def reach(pairs: pd.DataFrame, share: float) -> Counted:
-    return Counted(results.yardstick(pairs)[share])
-
-
-def leaning(pairs: pd.DataFrame, which: str) -> Share | None:
-    return results.leaning(pairs).get(which)
-
-
 def fallen(shares: dict[int, Share], before: int, after: int) -> ShareDifference | None:
     if not {before, after} <= set(shares):
         return None
     one, other = shares[before], shares[after]
     return ShareDifference(one.events, one.trials, other.events, other.trials)
-
-
-def too_narrow(found: tuple[dict[str, float], Interval]) -> Counted | None:
-    return Counted(found[0]["restarts"] / found[1].value) if found[1].value else None
 
 
 def drawn(found: Record) -> Counted | None:
@@ -147,11 +131,13 @@ def drawn(found: Record) -> Counted | None:
 
 
 def alone(found: Record, hold: bool) -> Share | None:
-    """Of layouts that had enough restarts for an interval of their own, if there are enough of these."""
+    """Of layouts that had enough restarts for an interval of their own, if there are enough of these: those that hold the mean
+    over all layouts, or do not."""
     each = results.by_layout(found)
     if each.empty or results.levels_and_zero(found).empty:
         return None
-    holding = results.hold_the_mean(each, results.loaders_compared(found).ratio)
+    mean = results.loaders_compared(found).ratio.value
+    holding = sum(one.is_known and above(one, mean) == OPEN for one in map(Interval.of, each.itertuples()))
     return Share(holding if hold else len(each) - holding, len(each))
 
 
@@ -160,10 +146,6 @@ def added(found: Record, pair: str, level: str) -> Interval | None:
     rows = results.levels_and_zero(found)
     rows = rows[(rows.pair == pair) & (rows.level == level)]
     return None if rows.empty or results.by_layout(found).empty else Interval.of(rows.iloc[0])
-
-
-def collected(found: Record, what: str) -> Location:
-    return results.collector_compared(found)[what]
 
 
 def alarms(found: Record) -> Counted | None:

@@ -24,8 +24,8 @@ LOADERS_OF_COPIES = (GIL, COPIES[0]), (GIL, "PyDLL")
 LAYOUT, BELOW = "layout", "restart, with the noise of its blocks"
 # The level at which the talk calls a difference significant.
 TALK_LEVEL = 0.05
-# Values of a sample that its test sees.
-SAMPLES_LEFT = 195
+# The p of its test for two samples of the 195 values that it sees, without ties or overlap, however far they lie apart.
+APART = float(stats.mannwhitneyu(np.arange(195), 195 + np.arange(195)).pvalue)
 SHUFFLES = 1000
 
 
@@ -33,12 +33,6 @@ def talk_tables(runs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The talk's two tables of one process: moments of what Tukey's rule leaves, and the pairs, from all values."""
     samples = {name: np.array(values) for name, values in zip(runs.bindings.iloc[0], runs.samples.iloc[0])}
     return description.moments({name: description.tukey(v) for name, v in samples.items()}), description.pairs(samples)
-
-
-def without_overlap() -> float:
-    """The p of the talk's test for two of its samples without ties or overlap, however far they lie apart."""
-    n = SAMPLES_LEFT
-    return float(stats.mannwhitneyu(np.arange(n), n + np.arange(n)).pvalue)
 
 
 def p_value(p: float) -> str:
@@ -150,9 +144,6 @@ def leaning(pairs: pd.DataFrame) -> dict[str, Share]:
     }
 
 
-# ---- a benchmark, step by step ----
-
-
 def times_of(timings: list[list], which: int) -> np.ndarray:
     """Logarithms of one copy's timings, in the order of measuring."""
     return np.log([ns for copy, ns in timings if copy == which])
@@ -197,9 +188,6 @@ def false_alarms(found: pd.DataFrame) -> dict[int, Share]:
     """By step: the benchmarks whose interval excludes 1, of all. A step of which none was completed is left out."""
     alarms = pd.Series([above(Interval.of(row), 1) != OPEN for row in found.itertuples()], found.index, dtype=bool)
     return {int(step): Share(int(part.sum()), len(part)) for step, part in alarms.groupby(found.step)}
-
-
-# ---- the corrected experiment ----
 
 
 def restart_medians(record: Record) -> pd.DataFrame:
@@ -341,9 +329,6 @@ def loaders_compared(record: Record) -> Comparison:
     return statistics.compare(record, (GIL, COPIES[0]), (GIL, "PyDLL"))
 
 
-# ---- layouts ----
-
-
 def by_layout(record: Record) -> pd.DataFrame:
     """CDLL over PyDLL for each layout, from its own restarts alone: what a benchmark of one binary would print.
 
@@ -393,11 +378,6 @@ def levels_and_zero(record: Record) -> pd.DataFrame:
         if record.has(*cells[1])
     ]
     return pd.concat(found, ignore_index=True)
-
-
-def hold_the_mean(alone: pd.DataFrame, over: Interval) -> int:
-    """How many layouts' own intervals contain the mean over all layouts."""
-    return sum(one.is_known and above(one, over.value) == OPEN for one in map(Interval.of, alone.itertuples()))
 
 
 def collector_compared(record: Record) -> dict[str, Location]:

@@ -4,5 +4,3 @@ from ffilab.measure.case import Case
 from ffilab.page import chapter, draw
 from ffilab.run.machine import cores_to_pin
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-
-__all__ = ["FREE_THREADED", "GIL", "Case", "chapter", "cores_to_pin", "draw"]

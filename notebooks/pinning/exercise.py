@@ -20,13 +20,11 @@ from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.pinning import results
 from notebooks.pinning.experiment import APART, FREE, LIBRARY, NATIVE, ONE_CORE, PYTHON, chunk_of, drawn
 
-# By the label of an exercise: what the lines of its check look like once it is solved.
 SOLVED = {
     "pinning-sides": r"\A(.*: right; .*\n){4}\Z",
     "pinning-places": r"^Correct: ",
     "pinning-quiet": r"^Correct\.\n(Fast enough|Whether it is fast enough is open)",
 }
-# A change of a cell, for the tests: what stands there, what takes its place, and what then has to be seen.
 CHANGE = (
     "PINNED = {APART: (0, 1), ONE_CORE: (0, 0)}",
     'PINNED = {APART: (0, 1), ONE_CORE: (0, 0), "only one pinned": (0, None)}',

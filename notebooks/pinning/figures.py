@@ -4,7 +4,7 @@ import itertools
 
 import pandas as pd
 
-from ffilab.judge.estimates import Interval, Location, Measurement
+from ffilab.judge.estimates import Location, Measurement
 from ffilab.page import draw
 from notebooks.pinning import numbers, results
 from notebooks.pinning.experiment import AGAIN, ALONE, APART, FREE, NATIVE, ONE_CORE, PAIR, PYTHON
@@ -14,26 +14,20 @@ SHOWN = (FREE, AGAIN, APART, ONE_CORE)
 CASES = list(itertools.product(PAIR, (NATIVE, PYTHON)))
 
 
-def interval(found: Measurement | None) -> Interval | None:
-    return found and found.interval
-
-
-def over_free(ratio: Interval | None, placement: str, itself: str = FREE) -> str:
+def over_free(ratio: Measurement | None, placement: str, itself: str = FREE) -> str:
     return "1 (itself)" if placement == itself else draw.words(ratio)
 
 
 def steadiness_table(steady: pd.DataFrame) -> pd.DataFrame:
     """How far one thread's turns spread in a process, by placement, and not pinned over pinned."""
     return pd.DataFrame(
-        [
-            {
-                "placement": "pinned" if placement == APART else placement,
-                "spread of turns": draw.words(Location.of(logs.to_numpy(), log=True).at(), "%", 100),
-                "over pinned": over_free(interval(results.steadier(steady, placement)), placement, APART),
-                "n (processes)": len(logs),
-            }
-            for placement, logs in results.spreads(steady).items()
-        ]
+        {
+            "placement": "pinned" if placement == APART else placement,
+            "spread of turns": draw.words(Location.of(logs.to_numpy(), log=True).at(), "%", 100),
+            "over pinned": over_free(results.steadier(steady, placement), placement, APART),
+            "n (processes)": len(logs),
+        }
+        for placement, logs in results.spreads(steady).items()
     )
 
 
@@ -53,9 +47,7 @@ def throughput_table(speeds: pd.DataFrame) -> pd.DataFrame:
                 "threads": threads,
                 "placement": "pinned" if (threads, placement) == (1, APART) else placement,
                 "pieces of work/s": draw.words(results.centre(speeds, "per_s", placement=placement, **which)),
-                "over not pinned": over_free(
-                    interval(results.over(speeds, "per_s", placement, FREE, **which)), placement
-                ),
+                "over not pinned": over_free(results.over(speeds, "per_s", placement, FREE, **which), placement),
                 "moves/s of a thread": draw.words(results.moves(speeds, placement, **which)),
                 "n (processes)": n,
             }
@@ -123,7 +115,7 @@ def summary(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
         answered = len(results.column(lateness, "p50", **late))
         if not n + answered:
             continue
-        ratio = interval(results.over(speeds, "per_s", placement, FREE, threads=2, **which))
+        ratio = results.over(speeds, "per_s", placement, FREE, threads=2, **which)
         rows.append(
             {
                 "CPython": label,
@@ -149,8 +141,7 @@ def effects(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
         }
         for what, one in found.items():
             if one and one.interval.is_known:
-                at = {name: getattr(one.interval, name) for name in ("value", "low", "high")}
-                rows.append({"case": f"{what}, {work}, {label}", "placement": placement, **at})
+                rows.append({"case": f"{what}, {work}, {label}", "placement": placement, **vars(one.interval)})
     return pd.DataFrame(rows, columns=["case", "placement", "value", "low", "high"])
 
 
@@ -169,16 +160,14 @@ def plot_effects(figure, found: pd.DataFrame) -> None:
 def copies_table(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
     """The A/A tests."""
     return pd.DataFrame(
-        [
-            {
-                "CPython": label,
-                "work": work,
-                "of": {"per_s": "throughput", "p99": "p99"}[column],
-                "same / same": draw.words(one),
-                "n (processes)": one.estimate.n,
-                "smallest effect to be found": f"{one.mde:.1%}",
-            }
-            for column, label, work, one in numbers.copies(speeds, lateness)
-            if one
-        ]
+        {
+            "CPython": label,
+            "work": work,
+            "of": {"per_s": "throughput", "p99": "p99"}[column],
+            "same / same": draw.words(one),
+            "n (processes)": one.estimate.n,
+            "smallest effect to be found": f"{one.mde:.1%}",
+        }
+        for column, label, work, one in numbers.copies(speeds, lateness)
+        if one
     )

@@ -9,20 +9,11 @@ from ffilab.judge.claims import declared
 from ffilab.judge.controls import Check, Control
 from ffilab.judge.estimates import Counted, Measurement
 from ffilab.judge.numbers import Makers
+from ffilab.judge.processes import chosen
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
+from notebooks.pinning import experiment as e
 from notebooks.pinning import results
-from notebooks.pinning.experiment import (
-    AGAIN,
-    APART,
-    DECISIVE_LATENCY,
-    DECISIVE_THROUGHPUT,
-    FREE,
-    NATIVE,
-    ONE_CORE,
-    PYTHON,
-    TITLE_CORES,
-)
 
 NO_PINNING = (
     "threads cannot be pinned to cores of their own here: it takes Linux, and two cores that the process may use"
@@ -32,10 +23,10 @@ NO_PINNING = (
 def copies(speeds: pd.DataFrame, lateness: pd.DataFrame) -> list[tuple[str, str, str, Measurement | None]]:
     """The A/A tests: column, interpreter, work, and the second copy of "not pinned" over the first."""
     return [
-        (column, label, work, results.over(frame, column, AGAIN, FREE, interpreter=label, work=work, **which))
+        (column, label, work, results.over(frame, column, e.AGAIN, e.FREE, interpreter=label, work=work, **which))
         for frame, column, which, cases in (
-            (speeds, "per_s", {"threads": 2}, DECISIVE_THROUGHPUT),
-            (lateness, "p99", {}, DECISIVE_LATENCY),
+            (speeds, "per_s", {"threads": 2}, e.DECISIVE_THROUGHPUT),
+            (lateness, "p99", {}, e.DECISIVE_LATENCY),
         )
         for label, work in cases
     ]
@@ -47,14 +38,15 @@ def controls(session: Session) -> list[Check | Control]:
     found = [
         Control(
             "A/A of placements",
-            f"{column} of {AGAIN} / {FREE}, {work} on {label}",
+            f"{column} of {e.AGAIN} / {e.FREE}, {work} on {label}",
             "throughput" if column == "per_s" else "latency",
             one.estimate,
         )
         for column, label, work, one in copies(speeds, lateness)
         if one
     ]
-    away = results.strayed(speeds)
+    on_one = chosen(speeds[speeds.ended == "ok"], placement=e.ONE_CORE) if "placement" in speeds else speeds[:0]
+    away = [f"{row.interpreter}, {row.work}" for row in on_one.itertuples() if len(row.cores) > 1]
     where = ", ".join(dict.fromkeys(away)) or "none was seen elsewhere"
     return [
         *found,
@@ -72,30 +64,31 @@ def numbers(session: Session) -> Makers:
         )
 
     made[f"spread of a measurement, not pinned / pinned: {GIL}"] = lambda: results.steadier(session.frame("steadiness"))
-    for what, work in (("a native call", NATIVE), ("Python", PYTHON)):
+    for what, work in (("a native call", e.NATIVE), ("Python", e.PYTHON)):
         for label in (GIL, FREE_THREADED):
-            for placement in (APART, ONE_CORE):
-                throughput(what, label, work, placement, FREE)
+            for placement in (e.APART, e.ONE_CORE):
+                throughput(what, label, work, placement, e.FREE)
     for label in (GIL, FREE_THREADED):
         made[f"p99 beside a Python thread, not pinned / a core each: {label}"] = lambda label=label: results.over(
-            frame(session, "latency", label, PYTHON), "p99", FREE, APART, interpreter=label, work=PYTHON
+            frame(session, "latency", label, e.PYTHON), "p99", e.FREE, e.APART, interpreter=label, work=e.PYTHON
         )
-        for placement in (APART, ONE_CORE):
+        for placement in (e.APART, e.ONE_CORE):
             made[f"share of updates lost, {named(placement)}: {label}"] = lambda label=label, placement=placement: (
                 results.lost(session.frame("race"), label, placement)
             )
     made[f"processes that lose updates, a core each: {FREE_THREADED}"] = lambda: results.losing(
-        session.frame("race"), FREE_THREADED, APART
+        session.frame("race"), FREE_THREADED, e.APART
     )
     made[f"share of updates lost, a core each minus one core: {FREE_THREADED}"] = lambda: results.lost_more(
         session.frame("race"), FREE_THREADED
     )
-    for placement in (FREE, APART):
+    for placement in (e.FREE, e.APART):
         made[f"moves/s of a thread, {named(placement)}"] = lambda placement=placement: results.moves(
             pd.concat([session.frame("throughput"), session.frame("throughput, further cases")]), placement
         )
-    made["cores"] = lambda: Counted(max(1, len(session.observed(TITLE_CORES))))
-    asked = {name: made[name] for name in asked_by_the_claim()}
+    made["cores"] = lambda: Counted(max(1, len(session.observed(e.TITLE_CORES))))
+    (claim,) = (claim for claim in declared("pinning").claims if claim.id == "A24a")
+    asked = {test.number: made[test.number] for test in claim.tests}
     for what, begins in (("throughput", "throughput"), ("tails", "p99")):
         of_it = [make for name, make in asked.items() if name.startswith(begins)]
         made[f"smallest gain in {what} to be found, in per cent"] = lambda of_it=of_it: smallest(of_it)
@@ -104,17 +97,12 @@ def numbers(session: Session) -> Makers:
 
 def frame(session: Session, title: str, label: str, work: str) -> pd.DataFrame:
     """The processes of an experiment, in which a case that no claim asks for has fewer."""
-    decisive = {"throughput": DECISIVE_THROUGHPUT, "latency": DECISIVE_LATENCY}[title]
+    decisive = {"throughput": e.DECISIVE_THROUGHPUT, "latency": e.DECISIVE_LATENCY}[title]
     return session.frame(title if (label, work) in decisive else f"{title}, further cases")
 
 
 def named(placement: str) -> str:
-    return {FREE: "not pinned", APART: "a core each", ONE_CORE: "one core"}[placement]
-
-
-def asked_by_the_claim() -> list[str]:
-    (claim,) = (claim for claim in declared("pinning").claims if claim.id == "A24a")
-    return [test.number for test in claim.tests]
+    return {e.FREE: "not pinned", e.APART: "a core each", e.ONE_CORE: "one core"}[placement]
 
 
 def smallest(makers: list[Callable[[], Measurement | None]]) -> Counted | None:

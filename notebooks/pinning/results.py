@@ -6,7 +6,6 @@ import pandas as pd
 from ffilab.judge.estimates import Interval, Location, Measurement, Share
 from ffilab.judge.processes import chosen, location, ratio
 from notebooks.pinning.experiment import AGAIN, ALONE, APART, FREE, ONE_CORE
-from notebooks.races.results import expected
 
 
 def with_added(frame: pd.DataFrame, *known: str) -> list[str]:
@@ -39,26 +38,20 @@ def centre(frame: pd.DataFrame, name: str, **which) -> Interval | None:
     return Location.of(np.log(values), log=True).at() if len(values) and values.min() > 0 else None
 
 
-def mean(frame: pd.DataFrame, name: str, **which) -> Interval | None:
-    """Mean over processes with its interval; None if nothing is there."""
-    values = column(frame, name, **which).dropna().to_numpy()
-    return location(values, "").interval if len(values) else None
-
-
 def moves(speeds: pd.DataFrame, placement: str, **which) -> Interval | None:
-    """Moves a second of a thread: what lies below 0 is no part of the interval of a count."""
-    found = mean(speeds, "moves", placement=placement, **({"threads": 2} | which))
-    return found and found.map(lambda bound: max(0.0, bound))
-
-
-def log_spread(rates: list[float]) -> float:
-    """Logarithm of the mean absolute deviation of logarithms from their median."""
-    logs = np.log(rates)
-    return float(np.log(np.abs(logs - np.median(logs)).mean()))
+    """Moves a second of a thread, over processes; None if none is there. What lies below 0 is no part of the interval of a count."""
+    values = column(speeds, "moves", placement=placement, **({"threads": 2} | which)).dropna().to_numpy()
+    return location(values, "").interval.map(lambda bound: max(0.0, bound)) if len(values) else None
 
 
 def spreads(runs: pd.DataFrame) -> pd.DataFrame:
-    """Logarithms of the spread of what one thread measures over its turns: a row for each process, a column for each placement."""
+    """Logarithms of the spread of what one thread measures over its turns, which is the mean absolute deviation of logarithms
+    from their median: a row for each process, a column for each placement."""
+
+    def log_spread(rates: list[float]) -> float:
+        logs = np.log(rates)
+        return float(np.log(np.abs(logs - np.median(logs)).mean()))
+
     well = runs[runs.ended == "ok"].set_index("process")
     return pd.DataFrame({placement: part.rates.map(log_spread) for placement, part in well.groupby("placement")})
 
@@ -73,22 +66,16 @@ def steadier(runs: pd.DataFrame, placement: str = FREE) -> Measurement | None:
 def lost_more(races: pd.DataFrame, label: str) -> Measurement | None:
     """Expected share of updates lost with a core for each thread, less that on one core, process by process."""
     pair = _pairs(races, "lost", APART, ONE_CORE, interpreter=label)
-    return Measurement(expected((pair.one - pair.other).to_numpy()), "of all updates") if len(pair) else None
+    return Measurement(Location.mean((pair.one - pair.other).to_numpy()), "of all updates") if len(pair) else None
 
 
 def lost(races: pd.DataFrame, label: str, placement: str) -> Interval | None:
     """Expected share of updates that a process loses; None if nothing is there."""
     values = column(races, "lost", interpreter=label, placement=placement).dropna().to_numpy()
-    return expected(values).at() if len(values) else None
+    return Location.mean(values).at() if len(values) else None
 
 
 def losing(races: pd.DataFrame, label: str, placement: str) -> Measurement | None:
     """Processes that lose any update."""
     events = column(races, "any", interpreter=label, placement=placement)
     return Measurement(Share(int(events.sum()), len(events)), "of all processes") if len(events) else None
-
-
-def strayed(speeds: pd.DataFrame) -> list[str]:
-    """Cases in which a thread on one core was seen on another core, too: then pinning is not what it says."""
-    found = chosen(speeds[speeds.ended == "ok"], placement=ONE_CORE) if "placement" in speeds else speeds[:0]
-    return [f"{row.interpreter}, {row.work}" for row in found.itertuples() if len(row.cores) > 1]

@@ -4,18 +4,7 @@ import numpy as np
 
 from ffilab.judge.simulation import Simulated
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-from notebooks.pinning.experiment import (
-    AGAIN,
-    APART,
-    DECISIVE_LATENCY,
-    DECISIVE_THROUGHPUT,
-    FREE,
-    MEASURED,
-    NATIVE,
-    ONE_CORE,
-    TITLE_CORES,
-    TURNS,
-)
+from notebooks.pinning import experiment as e
 
 INTERPRETERS = [GIL, FREE_THREADED]
 # Standard deviations of logarithms over processes, of one placement against another of its process; of shares, as such. About as a first
@@ -28,7 +17,7 @@ TURN, TAILS = 0.01, 3
 
 def simulated(session: Simulated) -> None:
     n = session.budget.repeats
-    session.add_observation(TITLE_CORES, [0, 1])
+    session.add_observation(e.TITLE_CORES, [0, 1])
 
     def true(name: str) -> float:
         return session.true("A24b" if "updates" in name else "A24a", name)
@@ -43,22 +32,22 @@ def simulated(session: Simulated) -> None:
     def rows(name: str, centre: float, scatter: float, **further) -> list[dict]:
         return [{name: float(value), **further} for value in session.scattered(centre, scatter, n)]
 
-    label, work = MEASURED
+    label, work = e.MEASURED
     wider = true(f"spread of a measurement, not pinned / pinned: {label}")
     measured = [
         [
             {"placement": placement, "rates": rates(session, spread)}
-            for placement, spread in ((FREE, wider), (APART, 1.0))
+            for placement, spread in ((e.FREE, wider), (e.APART, 1.0))
         ]
         for _ in range(session.budget.shares)
     ]
     session.add_processes("steadiness", [(label, {"work": work}, measured)])
 
     cases = []
-    for label, work in DECISIVE_THROUGHPUT:
-        what = "a native call" if work == NATIVE else "Python"
+    for label, work in e.DECISIVE_THROUGHPUT:
+        what = "a native call" if work == e.NATIVE else "Python"
         faster = true(f"throughput of {what} in two threads, a core each / not pinned: {label}")
-        speeds = {FREE: 1.0, AGAIN: 1.0, APART: faster, ONE_CORE: 0.5}
+        speeds = {e.FREE: 1.0, e.AGAIN: 1.0, e.APART: faster, e.ONE_CORE: 0.5}
         found = {
             placement: rows("per_s", 1e4 * speed, THROUGHPUT / 2**0.5, threads=2, moves=0.0, cores=[0])
             for placement, speed in speeds.items()
@@ -67,9 +56,9 @@ def simulated(session: Simulated) -> None:
     session.add_processes("throughput", cases)
 
     cases = []
-    for label, work in DECISIVE_LATENCY:
+    for label, work in e.DECISIVE_LATENCY:
         longer = true(f"p99 beside a Python thread, not pinned / a core each: {label}")
-        tails = {FREE: longer, AGAIN: longer, APART: 1.0}
+        tails = {e.FREE: longer, e.AGAIN: longer, e.APART: 1.0}
         found = {placement: rows("p99", P99_US * tail, TAIL / 2**0.5) for placement, tail in tails.items()}
         cases.append((label, {"work": work}, together(found)))
     session.add_processes("latency", cases)
@@ -80,10 +69,12 @@ def simulated(session: Simulated) -> None:
     drawn = more + session.rng.normal(0, LOST * session.noise, n)
     apart = [{"lost": 0.3 + float(d), "any": bool(event)} for d, event in zip(drawn, any_lost, strict=True)]
     one_core = [{"lost": 0.3, "any": True} for _ in range(n)]
-    session.add_processes("race", [(FREE_THREADED, {}, together({FREE: apart, APART: apart, ONE_CORE: one_core}))])
+    session.add_processes(
+        "race", [(FREE_THREADED, {}, together({e.FREE: apart, e.APART: apart, e.ONE_CORE: one_core}))]
+    )
 
 
 def rates(session: Simulated, spread: float) -> list[float]:
     """What one thread measures in its turns. Without noise: the same up and down, so that a ratio of spreads is the true one."""
-    drawn = session.rng.standard_t(TAILS, TURNS) if session.noise else np.resize([-1.0, 1.0], TURNS)
+    drawn = session.rng.standard_t(TAILS, e.TURNS) if session.noise else np.resize([-1.0, 1.0], e.TURNS)
     return (1e4 * np.exp(TURN * spread * drawn)).tolist()

@@ -3,5 +3,3 @@
 from ffilab.measure import instructions
 from ffilab.measure.case import Program
 from ffilab.page import chapter, draw
-
-__all__ = ["Program", "chapter", "draw", "instructions"]

@@ -7,12 +7,10 @@ from ffilab.measure.session import Session
 from notebooks.placement import results, story
 from notebooks.placement.story import AT
 
-# What the check of each exercise prints when it is solved.
 SOLVED = {
     "placement-or-real": r"^suspect 1: right\.\nsuspect 2: right\.\n\Z",
     "mend-the-slow-commit": r"Correct\.\n(Fast enough|Whether it is fast enough is open)",
 }
-# A change of a cell, for the tests: what stands there, what takes its place, and what then has to be seen.
 CHANGE = ("YOURS = []", 'YOURS = [counting.Cache("mine", 49152, 12, 64)]', "misses of a call: mine")
 
 # [suspects]

@@ -42,9 +42,6 @@ OF_STORY = ("program", "an operation, ns", "instructions", "misses, simulated")
 OVER_OWN = "time / that of the linker's order"
 
 
-# ---- functions at a distance ----
-
-
 def filled(cache: Cache) -> pd.DataFrame:
     """Lines of MANY functions in each set: columns distance, set, lines."""
     parts = [
@@ -145,9 +142,6 @@ def simulated_table(found: pd.DataFrame) -> pd.DataFrame:
     return table.fillna("").reset_index().rename(columns={"n": "functions", "distance": "distance, bytes"})
 
 
-# ---- a loop, and an environment ----
-
-
 def show_extremes(runs: pd.DataFrame, x: str, caption: str, hue: str | None = None) -> None:
     """A figure of time over offsets of the loop, or sizes of the environment (with hue); only if they do something."""
     apart = results.environments_apart(runs).values() if hue else [results.offsets_apart(runs)]
@@ -165,9 +159,6 @@ def show_extremes(runs: pd.DataFrame, x: str, caption: str, hue: str | None = No
 
     data = runs[[*([hue] if hue else []), x, *([] if hue else ["process"]), "ns"]]
     draw.figure(plot, caption, f"ns of one round over {EXTREMES[x]}, one point for each process.", data=data)
-
-
-# ---- the story ----
 
 
 def story_table(times: pd.DataFrame, counts: pd.DataFrame | str, hardware: dict | str) -> pd.DataFrame:
@@ -209,9 +200,6 @@ def bisections_table(bisections: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-# ---- the lottery ----
-
-
 def profile_table(found: dict) -> pd.DataFrame:
     """The ten hottest functions of call_method, in all processes together."""
     total, counted = sum(one["total"] for one in found["processes"]), Counter()
@@ -236,12 +224,10 @@ def plot_lottery(figure, runs: pd.DataFrame) -> None:
     panels = figure.subplots(1, len(builds), sharex=True, sharey=True, squeeze=False)[0]
     for axes, (label, of_it) in zip(panels, builds.items(), strict=True):
         shown = pd.DataFrame(
-            [
-                {"benchmark": benchmark, "program": word, "ratio": ratio}
-                for benchmark in BENCHMARKS
-                for kind, word in KINDS.items()
-                for ratio in results.ratios(of_it, benchmark, kind)
-            ]
+            {"benchmark": benchmark, "program": word, "ratio": ratio}
+            for benchmark in BENCHMARKS
+            for kind, word in KINDS.items()
+            for ratio in results.ratios(of_it, benchmark, kind)
         )
         names = {"x": "ratio", "y": "benchmark", "hue": "program", "hue_order": list(KINDS.values())}
         palette = draw.PALETTE[: len(KINDS)]

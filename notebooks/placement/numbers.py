@@ -5,28 +5,18 @@ import math
 from collections.abc import Callable
 from functools import partial
 
+import numpy as np
 import pandas as pd
 
 from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Counted, Interval, Measurement, Share
 from ffilab.judge.numbers import Made, Makers
 from ffilab.judge.poured import TOO_FEW
-from ffilab.judge.processes import interval_of
+from ffilab.judge.processes import interval_of, ratio
 from ffilab.measure.session import Session
-from notebooks.placement import results
+from notebooks.placement import lottery, results
 from notebooks.placement.counting import WESTMERE, Cache
 from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, PROGRAMS, SIMULATED, SPREAD, simulated_how
-from notebooks.placement.lottery import (
-    ANYWHERE,
-    BENCHMARKS,
-    BUILDS,
-    DEFAULT,
-    TOGETHER,
-    linked_how,
-    missed_how,
-    profiled_how,
-    stalled_how,
-)
 from notebooks.placement.results import NO_TRAP, THRESHOLDS
 
 
@@ -34,11 +24,11 @@ def controls(session: Session) -> list[Control]:
     """The lottery's own A/A test: the linker's own order against itself. An alarm withholds what random orders are asked for."""
     duels = session.frame("relink lottery")
     found = []
-    for label in BUILDS:
+    for label in lottery.BUILDS:
         of_it = results.of_build(duels, label)
         if not (of_it.kind == "copy").any():
             continue
-        for benchmark in BENCHMARKS:
+        for benchmark in lottery.BENCHMARKS:
             own = results.itself(of_it, benchmark)
             what = f"{benchmark}: the linker's own order / itself on {label}"
             found.append(Control("A/A of the lottery", what, "relink lottery", own))
@@ -56,18 +46,19 @@ def known(make: Callable[[], Made]) -> Made:
     return TOO_FEW if isinstance(made, Share) and not made.trials else made
 
 
+def of(session: Session, title: str, make: Callable, *given, **which) -> Callable[[], Made]:
+    """A number of one experiment."""
+    return lambda: make(session.frame(title), *given, **which)
+
+
 def of_functions(session: Session) -> Makers:
     """Functions at a distance, by the clock, simulated and counted; a loop, an environment, and the machine."""
 
-    def clock(make: Callable, *given) -> Callable[[], Made]:
-        return lambda: make(session.frame("distances"), *given)
+    clock = partial(of, session, "distances")
 
     def longer(runs: pd.DataFrame) -> Counted | str:
         _, slow = results.fits(runs, APART)
         return "none is beyond doubt" if math.isinf(slow) else Counted(slow)
-
-    def a_call(runs: pd.DataFrame, distance: int) -> Interval:
-        return interval_of(runs, "ns", distance=[distance], n=[MANY])
 
     def simulation(make: Callable) -> Callable[[], Made]:
         def of_it() -> Counted | str:
@@ -79,7 +70,9 @@ def of_functions(session: Session) -> Makers:
         return of_it
 
     def edge(found: pd.DataFrame, distance: int) -> int:
-        return results.simulated_edge(found, cache(session), distance)
+        """The largest number of functions at a distance that the system's cache runs without a miss; 0 if none."""
+        part = found[(found.cache == cache(session).name) & (found.distance == distance)]
+        return int(part.n[part.misses < results.FEW_MISSES].max()) if (part.misses < results.FEW_MISSES).any() else 0
 
     def misses_of(found: pd.DataFrame, distance: int) -> float:
         of_it = found[(found.cache == cache(session).name) & (found.n == MANY)]
@@ -115,16 +108,15 @@ def of_functions(session: Session) -> Makers:
         "KiB of the instruction cache (simulated)": simulation(
             lambda found: edge(found, DENSE) * (DENSE + results.CALL_BYTES) / 1024
         ),
-        "slowest / fastest fifth of the places of a loop": lambda: results.offsets_apart(
-            session.frame("alignment of a loop")
-        ),
+        "slowest / fastest fifth of the places of a loop": of(session, "alignment of a loop", results.offsets_apart),
         "slowest / fastest fifth of the sizes of the environment, random addresses": lambda: environments().get(True),
         "slowest / fastest fifth of the sizes of the environment, fixed addresses": lambda: environments().get(False),
         "ways to choose addresses": lambda: Counted(len(environments())),
         "virtual machine": virtual,
     }
     for distance in (PACKED, DENSE, SPREAD, APART):
-        made[f"ns of a call at {distance} bytes, {MANY} functions"] = clock(a_call, distance)
+        which = {"distance": [distance], "n": [MANY]}
+        made[f"ns of a call at {distance} bytes, {MANY} functions"] = clock(interval_of, "ns", **which)
     for distance in SIMULATED:
         made[f"functions at {distance} bytes without a miss (simulated)"] = simulation(partial(edge, distance=distance))
         made[f"misses of a call at {distance} bytes, {MANY} functions (simulated)"] = simulation(
@@ -138,27 +130,30 @@ def of_functions(session: Session) -> Makers:
 def of_programs(session: Session) -> Makers:
     """The small machine, and its bisections."""
 
-    def timed(slow: str, fast: str) -> Callable[[], Made]:
-        return lambda: results.ratio(session.frame("the small machine"), slow, fast)
+    machine, bisections = (partial(of, session, title) for title in ("the small machine", "git bisect"))
+    timed = partial(machine, results.ratio)
 
     def counted(make: Callable, what: str) -> Callable[[], Made]:
         title = "instructions and misses of the small machine"
         return lambda: make(results.table(session.observed(title, list(PROGRAMS))), what)
 
     def stalled() -> Measurement | str | None:
-        counters = "hardware counters of the small machine"
-        return results.stalls_ratio(session.observed(counters, list(PROGRAMS), session.budget.repeats))
+        """Run by run."""
+        title = "hardware counters of the small machine"
+        found = session.observed(title, list(PROGRAMS), session.budget.repeats)
+        if isinstance(found, str):
+            return found
+        if not all(lottery.STALLED in row for rows in found.values() for row in rows):
+            return "this processor does not count stalled front-end cycles for us"
+        return ratio(*(np.array([row[lottery.STALLED] for row in found[name]]) for name in ("slow", "fast")))
 
     def bisected(share: Callable) -> Callable[[], Measurement]:
-        return lambda: Measurement(share(session.frame("git bisect")), "share of bisections")
+        return bisections(lambda found: Measurement(share(found), "share of bisections"))
 
     def of_bisections(make: Callable) -> Callable[[], Counted]:
-        return lambda: Counted(make(session.frame("git bisect")))
+        return bisections(lambda found: Counted(make(found)))
 
-    def of_a_program(name: str) -> Callable[[], Interval]:
-        return lambda: interval_of(session.frame("the small machine"), "ns", program=name)
-
-    made = {f"ns of an operation: {name}": of_a_program(name) for name in PROGRAMS}
+    made = {f"ns of an operation: {name}": machine(interval_of, "ns", program=name) for name in PROGRAMS}
     return made | {
         "slow / fast, a change that never runs": timed("slow", "fast"),
         "slow / hot functions together": timed("slow", "hot"),
@@ -182,7 +177,9 @@ def of_programs(session: Session) -> Makers:
         "blamed commits that stand by noise alone": of_bisections(
             lambda found: results.BY_A_COIN * results.standing(found).trials
         ),
-        "blamed commits that stand and change no machine code": of_bisections(results.standing_without_code),
+        "blamed commits that stand and change no machine code": of_bisections(
+            lambda found: results.unrelated(found[found.stands == 1]).events
+        ),
     }
 
 
@@ -190,10 +187,10 @@ def of_lots(session: Session) -> Makers:
     """The lottery of CPython's functions, and the profiles."""
 
     def profiles(make: Callable) -> Callable[[], Made]:
-        return lambda: make(session.observed("profiles of call_method", *profiled_how(session)))
+        return lambda: make(session.observed("profiles of call_method", *lottery.profiled_how(session)))
 
     def as_many() -> Measurement | str:
-        return results.as_many_instructions({label: simulated(session, label) for label in BUILDS})
+        return results.as_many_instructions({label: simulated(session, label) for label in lottery.BUILDS})
 
     made = {
         "share of random orders with the instructions of the linker's own (simulated)": as_many,
@@ -201,14 +198,10 @@ def of_lots(session: Session) -> Makers:
         "processes of which samples were taken, call_method": profiles(sampled),
         "random orders as slow as the slow binary of 2016, call_method": partial(as_slow, session),
     }
-    for label, benchmark in itertools.product(BUILDS, BENCHMARKS):
-        for name, find in BY_LOT.values():
+    most_misses = ("most misses of a thousand instructions", most)
+    for label, benchmark in itertools.product(lottery.BUILDS, lottery.BENCHMARKS):
+        for name, find in (*BY_LOT.values(), *OF_ORDERS.items(), most_misses):
             made[f"{name}, {benchmark} on {label}"] = partial(find, session, label, benchmark)
-        for name, find in OF_ORDERS.items():
-            made[f"{name}, {benchmark} on {label}"] = partial(of_orders, session, label, benchmark, find)
-        made[f"most misses of a thousand instructions, {benchmark} on {label}"] = partial(
-            most, session, label, benchmark
-        )
     return made
 
 
@@ -219,7 +212,7 @@ def cache(session: Session) -> Cache:
 
 def linked(session: Session, label: str) -> dict:
     """What came of linking a build again."""
-    return session.observed("linking", *linked_how(session, label))
+    return session.observed("linking", *lottery.linked_how(session, label))
 
 
 def duels(session: Session, label: str) -> pd.DataFrame:
@@ -231,18 +224,23 @@ def simulated(session: Session, label: str) -> list[dict] | str:
     """What a simulator counted of the orders of a build, or why there is nothing."""
     of_it = linked(session, label)
     return of_it["lacking"] or session.observed(
-        "simulated misses of the orders", *missed_how(label, of_it, cache(session))
+        "simulated misses of the orders", *lottery.missed_how(label, of_it, cache(session))
     )
 
 
-def apart(session: Session, label: str, benchmark: str) -> Measurement | str:
-    lacking = linked(session, label)["lacking"]
-    return lacking or Measurement(results.of_pairs(duels(session, label), benchmark), "ratio")
+def of_orders(session: Session, label: str, benchmark: str, make: Callable) -> Made:
+    return linked(session, label)["lacking"] or make(duels(session, label), benchmark)
+
+
+def apart(runs: pd.DataFrame, benchmark: str) -> Measurement:
+    return Measurement(results.of_pairs(runs, benchmark), "ratio")
 
 
 def stalls(session: Session, label: str, benchmark: str) -> Measurement | str | None:
     of_it = linked(session, label)
-    counted = of_it["lacking"] or session.observed("stalled cycles of the orders", *stalled_how(session, label, of_it))
+    counted = of_it["lacking"] or session.observed(
+        "stalled cycles of the orders", *lottery.stalled_how(session, label, of_it)
+    )
     return results.more_stalls(duels(session, label), counted, benchmark)
 
 
@@ -253,12 +251,12 @@ def misses(session: Session, label: str, benchmark: str) -> Measurement | str | 
 def hot(session: Session, label: str, benchmark: str) -> Measurement | str | None:
     of_it = linked(session, label)
     lacking = of_it["lacking"] or of_it["absent"]
-    return lacking or results.over(duels(session, label), benchmark, TOGETHER, ANYWHERE)
+    return lacking or results.over(duels(session, label), benchmark, lottery.TOGETHER, lottery.ANYWHERE)
 
 
 # What random orders of each build are asked for, with each benchmark.
 BY_LOT = {
-    "D1": ("how far one pair of random orders in twenty differs", apart),
+    "D1": ("how far one pair of random orders in twenty differs", partial(of_orders, make=apart)),
     "D2": ("stalled front-end cycles, slower / faster orders", stalls),
     "D3": ("misses of a thousand instructions, slower less faster orders", misses),
     "D6": ("hot functions together / anywhere", hot),
@@ -272,7 +270,7 @@ def faster(runs: pd.DataFrame, benchmark: str) -> Share:
 
 # The same of random orders, against the linker's own, whatever is claimed of them.
 SMALL = THRESHOLDS[0]
-OF_ORDERS = {
+MADE_OF_ORDERS = {
     "slowest / fastest of random orders": results.true_spread,
     "random orders / the linker's own": partial(results.over, kind="order", other="copy"),
     "random orders that are slower": partial(results.passing, kind="order", threshold=1.0),
@@ -282,23 +280,20 @@ OF_ORDERS = {
         results.passing_by_noise(runs, benchmark, SMALL)
     ),
 }
-
-
-def of_orders(session: Session, label: str, benchmark: str, find: Callable) -> Made:
-    return linked(session, label)["lacking"] or find(duels(session, label), benchmark)
+OF_ORDERS = {name: partial(of_orders, make=make) for name, make in MADE_OF_ORDERS.items()}
 
 
 def most(session: Session, label: str, benchmark: str) -> Counted | str:
     """Misses of the random order that misses most."""
     counted = results.missed(simulated(session, label), benchmark)
-    return counted if isinstance(counted, str) else Counted(counted.drop(DEFAULT).max())
+    return counted if isinstance(counted, str) else Counted(counted.drop(lottery.DEFAULT).max())
 
 
 def as_slow(session: Session) -> Share:
     """Of the orders of all builds that were linked."""
     found = [
         results.passing(duels(session, label), "call_method", "order", results.PUBLISHED)
-        for label in BUILDS
+        for label in lottery.BUILDS
         if not linked(session, label)["lacking"]
     ]
     return Share(sum(one.events for one in found), sum(one.trials for one in found))

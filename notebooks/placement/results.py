@@ -46,9 +46,6 @@ def table(found: list[dict] | str) -> pd.DataFrame | str:
     return found if isinstance(found, str) else pd.DataFrame(found)
 
 
-# ---- functions at a distance ----
-
-
 def fits(runs: pd.DataFrame, distance: int) -> tuple[float, float]:
     """How many functions keep their time beyond doubt, 0 if none; and from which on all take too long, infinity if none do. Or NaN."""
     numbers = sorted(int(n) for n in runs[runs.distance == distance].n.unique())
@@ -89,15 +86,6 @@ def pages_met(distance: int, n: int, page: int = 4096) -> int:
     return len(set(np.arange(n) * distance // page))
 
 
-def simulated_edge(found: pd.DataFrame, cache: Cache, distance: int) -> int:
-    """The largest number of functions at a distance that this cache runs without a miss; 0 if none."""
-    part = found[(found.cache == cache.name) & (found.distance == distance)]
-    return int(part[part.misses < FEW_MISSES].n.max()) if (part.misses < FEW_MISSES).any() else 0
-
-
-# ---- a loop, and an environment ----
-
-
 def offsets_apart(runs: pd.DataFrame) -> Interval:
     """The slowest fifth of all offsets over the fastest, not biased by the choice."""
     return extremes(np.log(runs.pivot(index="offset", columns="process", values="ns").to_numpy()))
@@ -114,9 +102,6 @@ def environments_apart(runs: pd.DataFrame) -> dict[bool, Interval]:
 def matters(found: Interval | None) -> bool:
     """Do they differ, and not surely by less than what would matter? Then there is something to draw."""
     return found is not None and above(found, 1) == YES and above(found, THRESHOLDS[0]) != NO
-
-
-# ---- the lottery ----
 
 
 def of_build(runs: pd.DataFrame, label: str) -> pd.DataFrame:
@@ -278,9 +263,6 @@ def share_of(profile: dict, functions: list[str]) -> float:
     return sum(profile["hottest"].get(name, 0) for name in functions) / profile["total"]
 
 
-# ---- the story ----
-
-
 def ratio(times: pd.DataFrame, slow: str, fast: str) -> Measurement | None:
     """Time of one program over that of another, paired by round."""
     ordered = times.sort_values("round")
@@ -310,16 +292,6 @@ def as_built(counts: pd.DataFrame | str, what: str) -> Measurement | str:
     return counts if isinstance(counts, str) else exact(float(AS_BUILT[what](counts.set_index("program"))), "checks")
 
 
-def stalls_ratio(hardware: dict[str, list[dict]] | str) -> Measurement | str | None:
-    """Stalled front-end cycles of the slow program over those of the fast one, run by run; or why there is none."""
-    event = "stalled-cycles-frontend"
-    if isinstance(hardware, str):
-        return hardware
-    if not all(event in row for rows in hardware.values() for row in rows):
-        return "this processor does not count stalled front-end cycles for us"
-    return processes.ratio(*(np.array([row[event] for row in hardware[name]]) for name in ("slow", "fast")))
-
-
 TRAP, NO_TRAP = HISTORIES
 
 
@@ -343,8 +315,3 @@ def unrelated(bisections: pd.DataFrame) -> Share:
     """Bisections without a trap that blame a commit which changes no machine code: it cannot have changed the time."""
     innocent = ~of_history(bisections, NO_TRAP).message.isin(CHANGE_CODE)
     return Share(int(innocent.sum()), len(innocent))
-
-
-def standing_without_code(bisections: pd.DataFrame) -> int:
-    """How many of those that stand were said of a commit that leaves the program's instructions as they are."""
-    return unrelated(bisections[bisections.stands == 1]).events

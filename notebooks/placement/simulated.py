@@ -7,25 +7,14 @@ from scipy import stats
 
 from ffilab.judge.processes import centres
 from ffilab.judge.simulation import Simulated
+from notebooks.placement import lottery
 from notebooks.placement.counting import USUAL
 from notebooks.placement.experiment import PROGRAMS
-from notebooks.placement.lottery import (
-    ANYWHERE,
-    BENCHMARKS,
-    BUILDS,
-    DEFAULT,
-    TOGETHER,
-    linked_how,
-    missed_how,
-    profiled_how,
-    size,
-    stalled_how,
-)
 from notebooks.placement.numbers import BY_LOT
 from notebooks.placement.results import HOTTEST, NO_TRAP, ONE_IN_TWENTY, TRAP
 from notebooks.placement.story import BISECTIONS, CHANGE_CODE
 
-INTERPRETERS = list(BUILDS)
+INTERPRETERS = list(lottery.BUILDS)
 # Standard deviations of logarithms, seen in a run of `quick`: of a duel; of the small machine's programs; of a share in a
 # profile, by its samples.
 DUEL, PROGRAM, PROFILE = 0.06, 0.06, 0.02
@@ -37,32 +26,27 @@ FAST_NS, INSTRUCTIONS, SAMPLES, STALLED = 2.0, 2_000_000, 400, 1e6
 
 
 def simulated(session: Simulated) -> None:
-    add_lottery(session)
+    # Orders of both builds of which pairs differ by D1, around 1; the hot functions together by D6; stalls and misses by D2 and D3.
+    session.add_observation("instruction cache", asdict(USUAL))
+    cases = [case for label in lottery.BUILDS for case in of_build(session, label)]
+    session.add_processes("relink lottery", cases)
     add_story(session)
     add_profiles(session)
 
 
-def add_lottery(session: Simulated) -> None:
-    """Orders of both builds of which pairs differ by D1, around 1; the hot functions together by D6; stalls and misses by D2 and
-    D3."""
-    session.add_observation("instruction cache", asdict(USUAL))
-    cases = [case for label in BUILDS for case in of_build(session, label)]
-    session.add_processes("relink lottery", cases)
-
-
 def of_build(session: Simulated, label: str) -> list[tuple[str, dict, list]]:
     """The duels of one build; what was linked and counted is written down."""
-    how = size(session)
+    how = lottery.size(session)
     programs = [
         (f"{kind} {number}", kind)
-        for kind, count in (("order", how.orders), (TOGETHER, how.links), (ANYWHERE, how.links))
+        for kind, count in (("order", how.orders), (lottery.TOGETHER, how.links), (lottery.ANYWHERE, how.links))
         for number in range(count)
     ]
     linked = {"lacking": None, "absent": None}
     linked["programs"] = [{"name": name, "kind": kind, "file": name} for name, kind in programs]
-    session.add_observation("linking", linked, *linked_how(session, label))
+    session.add_observation("linking", linked, *lottery.linked_how(session, label))
     duels, missed, stalled = {}, [], []
-    for benchmark in BENCHMARKS:
+    for benchmark in lottery.BENCHMARKS:
         true = {claim: session.true(claim, f"{name}, {benchmark} on {label}") for claim, (name, _) in BY_LOT.items()}
         deviation = np.log(max(1.0, true["D1"])) / ONE_IN_TWENTY
         lots = session.rng.normal(0, deviation * session.noise, len(programs))
@@ -70,7 +54,7 @@ def of_build(session: Simulated, label: str) -> list[tuple[str, dict, list]]:
             # Lots without luck, of exactly this deviation.
             lots[: how.orders] = stats.norm.ppf((np.arange(how.orders) + 0.5) / how.orders)
             lots[: how.orders] *= deviation / lots[: how.orders].std(ddof=1)
-        lots += [np.log(true["D6"]) if kind == TOGETHER else 0 for _, kind in programs]
+        lots += [np.log(true["D6"]) if kind == lottery.TOGETHER else 0 for _, kind in programs]
         logs = lots[:, None] + session.rng.normal(0, DUEL * session.noise, (len(programs), how.duels))
         duels[benchmark] = logs.tolist()
         # The halves that the duels show: whatever makes them slow, these miss and stall more.
@@ -82,18 +66,18 @@ def of_build(session: Simulated, label: str) -> list[tuple[str, dict, list]]:
         counted = [
             (f"order {number}", *both) for number, both in enumerate(zip(rates.tolist(), stalls.tolist(), strict=True))
         ]
-        for name, misses, stall in [*counted, (DEFAULT, MISSES, STALLED)]:
+        for name, misses, stall in [*counted, (lottery.DEFAULT, MISSES, STALLED)]:
             of_it = {"name": name, "benchmark": benchmark}
             missed.append({**of_it, "instructions": INSTRUCTIONS, "misses": misses * INSTRUCTIONS / 1000})
             stalled.append({**of_it, "stalls": stall})
-    session.add_observation("simulated misses of the orders", missed, *missed_how(label, linked, USUAL))
-    session.add_observation("stalled cycles of the orders", stalled, *stalled_how(session, label, linked))
+    session.add_observation("simulated misses of the orders", missed, *lottery.missed_how(label, linked, USUAL))
+    session.add_observation("stalled cycles of the orders", stalled, *lottery.stalled_how(session, label, linked))
     return [
         (
             label,
             {"name": name, "kind": kind},
             [
-                [{"benchmark": benchmark, "log": duels[benchmark][at][duel]} for benchmark in BENCHMARKS]
+                [{"benchmark": benchmark, "log": duels[benchmark][at][duel]} for benchmark in lottery.BENCHMARKS]
                 for duel in range(how.duels)
             ],
         )
@@ -139,7 +123,7 @@ def add_story(session: Simulated) -> None:
 
 def add_profiles(session: Simulated) -> None:
     """Five functions that hold a share of the samples, and many that hold the rest."""
-    processes, _ = arguments = profiled_how(session)
+    processes, _ = arguments = lottery.profiled_how(session)
     share = share_of("D4", "share of the five hottest functions, call_method", session)
     taken = []
     for found in session.scattered(share, PROFILE, processes):

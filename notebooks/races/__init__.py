@@ -4,14 +4,3 @@ from ffilab.measure.case import Case, Program
 from ffilab.measure.plan import Arm
 from ffilab.page import chapter, draw
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
-
-__all__ = [
-    "BY_LABEL",
-    "FREE_THREADED",
-    "GIL",
-    "Arm",
-    "Case",
-    "Program",
-    "chapter",
-    "draw",
-]

@@ -17,12 +17,10 @@ from ffilab.setup.catalogue import FREE_THREADED
 from notebooks.races.detection import RACE, SOURCES, first_line, thread_sanitizer
 from notebooks.races.experiment import FOLDER, TWO, crossed_counter
 
-# What the check of each exercise prints when it is solved.
 SOLVED = {
     "safe-or-not": r"\A(.*: right; .*\n){6}\Z",
     "share-less": r"^Correct\.\n(Fast enough|Whether it is fast enough is open)",
 }
-# A change of a cell, for the tests: what stands there, what takes its place, and what then has to be seen.
 CHANGE = ("CROWD_SIZES = (2, THREADS)", "CROWD_SIZES = (2, 8, THREADS)", "8 threads with 10,000: loss")
 
 SAFE, UNSAFE = "safe", "can go wrong"

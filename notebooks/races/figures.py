@@ -7,7 +7,7 @@ import pandas as pd
 import seaborn as sns
 
 from ffilab.judge import statistics
-from ffilab.judge.estimates import Interval, Share
+from ffilab.judge.estimates import Interval, Location, Share
 from ffilab.judge.processes import chosen
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record
@@ -48,7 +48,7 @@ def mean_words(frame: pd.DataFrame, column: str, unit: str, factor: float = 1, *
     rows = chosen(frame, **which)
     if rows.empty:
         return draw.NOT_MEASURED
-    found = results.expected(rows[column].to_numpy()).at()
+    found = Location.mean(rows[column].to_numpy(dtype=float)).at()
     return draw.text(Interval(found.value, max(0.0, found.low), found.high), unit, factor)
 
 
@@ -113,7 +113,7 @@ def crossed_table(crossed: pd.DataFrame) -> pd.DataFrame:
     """What the unsafe counter lost, by build, way and number of threads; how its threads met; and what the safe ones lost."""
     rows = []
     for label in results.labels(crossed):
-        for way, threads in ((way, threads) for way in WAYS for threads in results.TEAM_SIZES):
+        for way, threads in product(WAYS, results.TEAM_SIZES):
             which = {"interpreter": label, "way": way, "threads": threads}
             unsafe = {**which, "variant": "unsafe"}
             part = chosen(crossed, **unsafe)
@@ -204,24 +204,23 @@ def crowds_alt(rows: pd.DataFrame) -> str:
     )
 
 
-PUBLISHED_MATRIX = {
-    ("thread-safe", True): "Safe",
-    ("thread-safe", False): "Safe",
-    ("unsafe", True): "Uncertain",
-    ("unsafe", False): "Race!",
-}
+# Without the GIL, and with it.
+PUBLISHED_MATRIX = {"thread-safe": ("Safe", "Safe"), "unsafe": ("Race!", "Uncertain")}
 
 
 def matrix_table(crossed: pd.DataFrame) -> pd.DataFrame:
     """A18: the talk's matrix, each cell with the processes that were counted in it: by kind of run, never pooled."""
     rows = []
     for label in results.labels(crossed):
-        for function, call, shares in results.safety_matrix(crossed, label):
-            of = {
-                name: text for size, share in shares.items() for name, text in counted(f"{size} threads", share).items()
-            }
-            talk = PUBLISHED_MATRIX[function, not BY_LABEL[label].free_threaded]
-            rows.append({"function": f"{function}, {call}", "CPython": label, **of, "the talk": talk})
+        kinds = product((("thread-safe", SAFE), ("unsafe", results.UNSAFE)), results.calls(label).items())
+        for (function, variants), (call, ways) in kinds:
+            which = {"interpreter": label, "way": ways, "variant": variants}
+            row = {"function": f"{function}, {call}", "CPython": label}
+            shares = {n: results.bad_processes(crossed, "lost", threads=n, **which) for n in results.TEAM_SIZES}
+            for threads, share in shares.items():
+                row |= counted(f"{threads} threads", share)
+            if all(shares.values()):
+                rows.append({**row, "the talk": PUBLISHED_MATRIX[function][not BY_LABEL[label].free_threaded]})
     return pd.DataFrame(rows).sort_values("function", ignore_index=True, kind="stable")
 
 
@@ -230,7 +229,7 @@ def by_call(runs: pd.DataFrame, of: str, column: str) -> pd.DataFrame:
     rows = []
     for kind in dict.fromkeys(runs[of]):
         row = {of: kind}
-        for label, loader in ((label, loader) for label in results.labels(runs) for loader in LOADERS):
+        for label, loader in product(results.labels(runs), LOADERS):
             bad = results.bad_processes(runs, column, **{"interpreter": label, "loader": loader, of: kind})
             row |= counted(f"{label}, {loader.removeprefix('ctypes ')}", bad)
         rows.append(row)
@@ -351,11 +350,9 @@ def detection_table(found: pd.DataFrame) -> pd.DataFrame:
     said = {(row.variant, row.tool): row.found for row in found.itertuples()}
     yes = ("no", "yes")
     return pd.DataFrame(
-        [
-            {"variant": variant, "data race": yes[race], "can be wrong": yes[wrong]}
-            | {tool: results.verdict_on_tool(said[variant, tool], race) for tool in TOOLS}
-            for variant, (race, wrong) in STRESS.items()
-        ]
+        {"variant": variant, "data race": yes[race], "can be wrong": yes[wrong]}
+        | {tool: results.verdict_on_tool(said[variant, tool], race) for tool in TOOLS}
+        for variant, (race, wrong) in STRESS.items()
     )
 
 

@@ -31,8 +31,16 @@ def controls(session: Session) -> list[Check]:
 
 
 def numbers(session: Session) -> Makers:
-    parts = of_the_rules, as_run, of_threads, of_the_counter, of_the_crowds, of_the_bank, of_the_windows, of_the_tools
+    parts = of_the_rules, as_run, of_the_counter, of_the_crowds, of_the_bank, of_the_tools
     made = {name: make for part in parts for name, make in part(session).items()}
+    for what, column in (("µs to start a thread", "start"), ("µs of one call of the talk's counter", "call")):
+        made[f"{what}: {FREE_THREADED}"] = partial(microseconds, session, column)
+    for what, make in (
+        ("rounds paid twice in a window of no width", lambda found: Interval.of(found.iloc[0])),
+        ("windows", lambda found: Counted(len(found))),
+        ("windows missed by the window alone", lambda found: Counted(results.missed(found))),
+    ):
+        made[what] = lambda make=make: make(results.payments(session.frame("width of the window")))
     made[f"runs with a wrong last error, global, {PYDLL}, {GIL}"] = partial(
         bad, session, "more kinds", "wrong", interpreter=GIL, loader=PYDLL, kind="last error, global"
     )
@@ -96,8 +104,9 @@ def loop(of_the_post: bool, trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def mean(values) -> Location | None:
-    """The expected value of a run; None if there is no run."""
-    return results.expected(values) if len(values) else None
+    """The expected value of a run; None if there is no run. Nothing is trimmed: where runs fall into two clusters, a trimmed
+    mean is the centre of neither, and the mean is at least what many runs lose on average."""
+    return Location.mean(values) if len(values) else None
 
 
 def wider(session: Session) -> Measurement | None:
@@ -139,17 +148,9 @@ def mean_as_run(session: Session, column: str, **which) -> Location | None:
     return mean(results.by_process(runs.assign(raced=runs.created != 0), column, **which))
 
 
-def of_threads(session: Session) -> Makers:
-    """What it takes to start a thread, and what one thread of the talk's counter has to do."""
-
-    def found(column: str) -> Interval | None:
-        runs = session.frame("starting a thread")
-        return interval_of(runs.assign(**{column: runs[column] / 1000}), column, interpreter=FREE_THREADED)
-
-    return {
-        f"µs to start a thread: {FREE_THREADED}": partial(found, "start"),
-        f"µs of one call of the talk's counter: {FREE_THREADED}": partial(found, "call"),
-    }
+def microseconds(session: Session, column: str) -> Interval | None:
+    runs = session.frame("starting a thread")
+    return interval_of(runs.assign(**{column: runs[column] / 1000}), column, interpreter=FREE_THREADED)
 
 
 def of_the_counter(session: Session) -> Makers:
@@ -168,14 +169,15 @@ def of_the_counter(session: Session) -> Makers:
         crossed(), every=False, interpreter=GIL, way=KEEPING
     )
     for what, of in (("inside together", results.met), ("at work at once", results.worked_at_once)):
-        made[f"runs with two threads {what}, where nothing keeps them apart"] = lambda of=of: of(let_in(crossed()))
+        made[f"runs with two threads {what}, where nothing keeps them apart"] = lambda of=of: of(
+            let_in(chosen(crossed(), variant="unsafe", threads=TWO), "way")
+        )
     return made
 
 
-def let_in(crossed: pd.DataFrame) -> pd.DataFrame:
-    """Runs of two threads of the unsafe counter, of which both can be in the call."""
-    rows = crossed[[lets_others_in(row.interpreter, row.way) for row in crossed.itertuples()]]
-    return chosen(rows, variant="unsafe", threads=TWO)
+def let_in(runs: pd.DataFrame, way: str) -> pd.DataFrame:
+    """Runs of whose threads two can be in the call. way: the column that says how it is called."""
+    return runs[[lets_others_in(label, how) for label, how in zip(runs.interpreter, runs[way])]]
 
 
 def of_the_crowds(session: Session) -> Makers:
@@ -212,21 +214,7 @@ def of_the_bank(session: Session) -> Makers:
 def atomic_banks(session: Session) -> Share | None:
     """Inconsistent runs of the account of atomic loads and stores. Each case has processes of its own."""
     bank = chosen(results.money(session.frame("bank")), case="atomic load and store")
-    bank = bank[[lets_others_in(row.interpreter, row.loader) for row in bank.itertuples()]]
-    return results.bad_processes(bank, "created")
-
-
-def of_the_windows(session: Session) -> Makers:
-    """Rounds in which both were paid, by width of the window, and how many of them a model misses."""
-    made: Makers = {}
-
-    def payments(name: str, make: Callable) -> None:
-        made[name] = lambda: make(results.payments(session.frame("width of the window")))
-
-    payments("rounds paid twice in a window of no width", lambda found: Interval.of(found.iloc[0]))
-    payments("windows", lambda found: Counted(len(found)))
-    payments("windows missed by the window alone", lambda found: Counted(results.missed(found)))
-    return made
+    return results.bad_processes(let_in(bank, "loader"), "created")
 
 
 def of_the_tools(session: Session) -> Makers:
@@ -235,7 +223,7 @@ def of_the_tools(session: Session) -> Makers:
     for tool in TOOLS:
         for what in ("judged", "right", "missed", "false alarms"):
             made[f"{tool}, variants {what}"] = partial(score, session, tool, what)
-    made["ThreadSanitizer, races of the atomic bank"] = partial(races_of_the_atomic_bank, session, "ThreadSanitizer")
+    made["ThreadSanitizer, races of the atomic bank"] = partial(races_of_the_atomic_bank, session)
     for variant in ("load then store", "fetch_add"):
         made[f"lossy runs: Rust, {variant}"] = partial(
             bad, session, "counter in Rust", "lost", variant=f"Rust, {variant}"
@@ -248,8 +236,7 @@ def score(session: Session, tool: str, what: str) -> Counted:
     return Counted(sum(found.values()) if what == "judged" else found[what])
 
 
-def races_of_the_atomic_bank(session: Session, tool: str) -> Counted | str:
-    """One or none; what a tool says that could not run."""
-    rows = chosen(session.frame("tools"), variant="bank, atomic load and store", tool=tool)
-    said = rows.found.iloc[0]
+def races_of_the_atomic_bank(session: Session) -> Counted | str:
+    """One or none; what the tool says if it could not run."""
+    said = chosen(session.frame("tools"), variant="bank, atomic load and store", tool="ThreadSanitizer").found.iloc[0]
     return Counted(said == RACE) if said in (RACE, CLEAN) else said

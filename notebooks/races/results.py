@@ -7,31 +7,20 @@ import pandas as pd
 
 from ffilab.judge import estimates
 from ffilab.judge.controls import Check
-from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval, Location, Share
+from ffilab.judge.estimates import LEVEL, Interval, Location, Share
 from ffilab.judge.processes import chosen, interval_of
 from ffilab.judge.questions import OPEN, above
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
+from notebooks.races import experiment as e
 from notebooks.races.detection import CLEAN, RACE, TOOLS
-from notebooks.races.experiment import (
-    AGAIN,
-    LOADERS,
-    SHORT,
-    SPREAD_NS,
-    STRESS,
-    THREADS,
-    TWO,
-    VARIANTS,
-    WAYS,
-    lets_others_in,
-)
 
-COPIES = [("atomic", AGAIN)]
-UNSAFE, SAFE = VARIANTS[:1], VARIANTS[1:]
-KEEPING, RELEASING = ([way for way, releases in WAYS.items() if releases == which] for which in (False, True))
-PYDLL, CDLL = LOADERS
+COPIES = [("atomic", e.AGAIN)]
+UNSAFE, SAFE = e.VARIANTS[:1], e.VARIANTS[1:]
+KEEPING, RELEASING = ([way for way, releases in e.WAYS.items() if releases == which] for which in (False, True))
+PYDLL, CDLL = e.LOADERS
 DOLLARS = 1000
 # The kinds of runs of the crossed counter, by their number of threads. They are never pooled.
-TEAM_SIZES = (TWO["threads"], THREADS)
+TEAM_SIZES = (e.TWO["threads"], e.THREADS)
 # Of the runs whose call lets others in, so many should have met.
 MUST_MEET = 0.9
 # Two of WINDOWS_NS, one ten times as wide as the other: at both, the model's share is well above what check and act take.
@@ -69,17 +58,6 @@ def counter_trials(trials: pd.DataFrame, label: str, way: str, variant: str) -> 
     return rows[rows.met == 1] if variant in SAFE else rows
 
 
-def expected(values: np.ndarray) -> Location:
-    """The expected value of a run: the mean over all runs, with its t interval. Nothing is trimmed: where runs fall into two
-    clusters, a trimmed mean is the centre of neither, and the mean is at least what many runs lose on average."""
-    values = np.asarray(values, dtype=float)
-    if len(values) < MIN_VALUES:
-        return Location.of(values)
-    return Location(
-        float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values)), len(values) - 1, len(values)
-    )
-
-
 def difference(one: Location | None, other: Location | None, level: float = LEVEL) -> Interval | None:
     """One expectation less another one, of independent runs; None if one is missing or has no interval."""
     if one is None or other is None or not (math.isfinite(one.error) and math.isfinite(other.error)):
@@ -108,7 +86,7 @@ def calibrated(crossed: pd.DataFrame) -> list[Check]:
     """Did the threads meet where nothing keeps them apart? Who never met cannot have lost anything."""
     found = []
     for label in labels(crossed):
-        ways = [way for way in WAYS if lets_others_in(label, way)]
+        ways = [way for way in e.WAYS if e.lets_others_in(label, way)]
         for threads in TEAM_SIZES:
             share = met(crossed, interpreter=label, way=ways, threads=threads)
             if share is None:
@@ -134,7 +112,7 @@ def situations(crossed: pd.DataFrame, bank: pd.DataFrame) -> dict[str, Share]:
         ("unsafe", PYDLL, FREE_THREADED, "without"),
         ("atomic", CDLL, FREE_THREADED, "without"),
     ):
-        share = bad_processes(crossed, "lost", interpreter=label, way=way, variant=variant, threads=THREADS)
+        share = bad_processes(crossed, "lost", interpreter=label, way=way, variant=variant, threads=e.THREADS)
         found[f"{variant} counter, {way.removeprefix('ctypes ')}, {where} the GIL"] = share
     for what, label, where in (
         ("atomic load and store", GIL, "with"),
@@ -159,30 +137,18 @@ def crowd_rows(runs: pd.DataFrame) -> pd.DataFrame:
 
 def of_fifty(runs: pd.DataFrame, label: str, column: str, factor: float = 1) -> Location | None:
     """Of fifty threads with the talk's work: the mean of a column over the runs."""
-    part = chosen(runs, interpreter=label, threads=THREADS, iterations=SHORT)
-    return expected(factor * part[column].to_numpy()) if len(part) else None
-
-
-def safety_matrix(crossed: pd.DataFrame, label: str) -> list[tuple[str, str, dict[int, Share]]]:
-    """A18: of a build the kinds of calls, with the bad and all processes by number of threads: `function`, `call`, shares."""
-    found = []
-    for function, variants in (("thread-safe", SAFE), ("unsafe", UNSAFE)):
-        for call, ways in calls(label).items():
-            which = {"interpreter": label, "way": ways, "variant": variants}
-            shares = {threads: bad_processes(crossed, "lost", threads=threads, **which) for threads in TEAM_SIZES}
-            if all(shares.values()):
-                found.append((function, call, shares))
-    return found
+    part = chosen(runs, interpreter=label, threads=e.THREADS, iterations=e.SHORT)
+    return Location.mean(factor * part[column].to_numpy(dtype=float)) if len(part) else None
 
 
 def calls(label: str) -> dict[str, list[str]]:
     """The ways of calling, by what they do with a GIL."""
     if BY_LABEL[label].free_threaded:
-        return {"no GIL": list(WAYS)}
+        return {"no GIL": list(e.WAYS)}
     return {"GIL kept": KEEPING, "GIL released": RELEASING}
 
 
-def model_of_payments(window_ns: np.ndarray, spread_ns: float = SPREAD_NS) -> np.ndarray:
+def model_of_payments(window_ns: np.ndarray, spread_ns: float = e.SPREAD_NS) -> np.ndarray:
     """Share of rounds in which two threads, each at a random moment within `spread_ns`, are closer than the window."""
     return 1 - (1 - np.minimum(np.asarray(window_ns, dtype=float) / spread_ns, 1)) ** 2
 
@@ -191,15 +157,13 @@ def payments(runs: pd.DataFrame) -> pd.DataFrame:
     """Share of rounds with two payments by width of the window, beside a model that knows the window alone."""
     level = 1 - (1 - LEVEL) / runs.window_ns.nunique()
     return pd.DataFrame(
-        [
-            {
-                "window_ns": int(window),
-                **vars(Location.of(part.share.to_numpy()).at(level)),
-                "n": len(part),
-                "model": float(model_of_payments(window)),
-            }
-            for window, part in runs.groupby("window_ns")
-        ]
+        {
+            "window_ns": int(window),
+            **vars(Location.of(part.share.to_numpy()).at(level)),
+            "n": len(part),
+            "model": float(model_of_payments(window)),
+        }
+        for window, part in runs.groupby("window_ns")
     )
 
 
@@ -236,7 +200,7 @@ def tool_score(found: pd.DataFrame) -> dict[str, dict[str, int]]:
     """By tool: on how many variants it was right, missed a race, or raised a false alarm. What it could not run is in none."""
     score = {tool: {"right": 0, "missed": 0, "false alarms": 0} for tool in TOOLS}
     for row in found.itertuples():
-        said = verdict_on_tool(row.found, STRESS[row.variant][0])
+        said = verdict_on_tool(row.found, e.STRESS[row.variant][0])
         what = "missed" if said.endswith("(missed)") else "false alarms" if said.endswith("(false alarm)") else "right"
         score[row.tool][what] += row.found in (RACE, CLEAN)
     return score

@@ -76,7 +76,7 @@ def test_the_plan_of_the_claims_has_the_cells_that_claims_compare():
         for cells in ratios.values()
         for build, binding, signature in cells
     }
-    surcharges = {(label, name(experiment.FLOOR, one)) for label in PAIR for one in (experiment.INT, *results.TAXED)}
+    surcharges = {(label, name(experiment.FLOOR, one)) for label in PAIR for one in (experiment.INT, *experiment.TAXED)}
     texts = {(label, experiment.TEXT_MADE) for label in PAIR} | {(FREE_THREADED, experiment.TEXT_MADE + experiment.ON)}
     assert compared | surcharges | texts <= {(label, arm.name) for label, arm in made.cells()}
     assert all(arm.gil == arm.name.endswith((experiment.ON, "(GIL on)")) for arm in made.arms)
