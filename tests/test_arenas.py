@@ -10,11 +10,9 @@ import pandas as pd
 import pytest
 from of_chapter import PAIR, Golden, result_of
 
-from ffilab.judge import controls, verdicts
-from ffilab.judge.characteristics import rows as simulated_rows
+from ffilab.judge import controls
 from ffilab.judge.claims import declared
 from ffilab.judge.numbers import of
-from ffilab.judge.rules import NO, YES
 from ffilab.measure.case import Case
 from ffilab.run.budget import BUDGETS
 from ffilab.run.errors import UserError
@@ -219,24 +217,6 @@ def test_growth_is_that_of_each_process():
     assert found.peak.tolist() == [10.0, 14.0]
     assert found.trimmed.tolist() == [1.0, 1.0]
     assert found.blocks_per_second.tolist() == [1e6, 2e6]
-
-
-@pytest.mark.parametrize(
-    ("truth", "right", "size"),
-    [
-        ("as published", verdicts.HOLDS, verdicts.AGREES),
-        ("half the size", verdicts.HOLDS, verdicts.DIFFERS),
-        ("no effect", verdicts.FAILS, verdicts.DIFFERS),
-        ("the wrong sign", verdicts.FAILS, verdicts.DIFFERS),
-    ],
-)
-def test_without_noise_every_rule_says_what_is_true(truth, right, size):
-    judged = simulated_rows("arenas", truth, "full", 0, noise=0)
-    assert {row["verdict"] for row in judged.values()} == {right}
-    assert judged["A19"]["size"] == size
-    for row in judged.values():
-        answers = {part["verdict"] for part in row["parts"] if part["kind"] == "side"}
-        assert answers == {YES if right == verdicts.HOLDS else NO}
 
 
 def test_without_huge_pages_or_the_extension_a_number_has_a_reason_instead():

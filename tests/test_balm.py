@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from of_chapter import PAIR, Golden, rows_of
 
-from ffilab.judge import characteristics, controls, ledger, verdicts
+from ffilab.judge import controls, ledger, verdicts
 from ffilab.judge.rules import BESIDE, NO
 from ffilab.judge.sentences import said
 from ffilab.judge.simulation import simulate
@@ -202,21 +202,6 @@ def test_copies_that_differ_withhold_the_claims_on_one_thread(factor, passed):
     checks = controls.settled(numbers.controls(golden))
     assert {check.passed for check in checks} == {passed}
     assert {check.source for check in checks} == {"ways"}
-
-
-@pytest.mark.parametrize(
-    ("truth", "right", "size"),
-    [
-        ("as published", verdicts.HOLDS, verdicts.AGREES),
-        ("half the size", verdicts.HOLDS, verdicts.DIFFERS),
-        ("no effect", verdicts.FAILS, verdicts.DIFFERS),
-        ("the wrong sign", verdicts.FAILS, verdicts.DIFFERS),
-    ],
-)
-def test_without_noise_the_verdicts_are_those_of_the_truth(truth, right, size):
-    rows = characteristics.rows("balm", truth, "full", 0, noise=0)
-    assert {row["verdict"] for row in rows.values()} == {right}
-    assert {rows[claim]["size"] for claim in ("B1", "B2", "B3")} == {size}
 
 
 def test_the_corrected_experiment_decides_nothing():

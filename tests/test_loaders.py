@@ -6,11 +6,10 @@ import pytest
 from of_chapter import LABELS, PAIR, Golden, outcome_of, result_of
 
 from ffilab.judge import controls, ledger, verdicts
-from ffilab.judge.characteristics import rows as simulated_rows
 from ffilab.judge.claims import declared
 from ffilab.judge.estimates import Interval, Share
 from ffilab.judge.rules import NO, Event, Never, Occurs
-from ffilab.judge.simulation import TRUTHS, simulate
+from ffilab.judge.simulation import simulate
 from ffilab.measure.case import Case
 from ffilab.measure.plan import plan
 from ffilab.measure.record import Record
@@ -156,14 +155,6 @@ def test_the_condition_with_the_gil_on_is_a_cell_of_its_own():
     record = record_of(cells)
     ratios = [results.comparison(record, label, "noop").ratio.value for label in (FREE_THREADED, results.SWITCHED)]
     assert ratios == pytest.approx([1.1, 1.5], abs=0.01)
-
-
-@pytest.mark.parametrize("truth", TRUTHS)
-def test_without_noise_the_verdicts_are_those_of_the_truth(truth):
-    judged = simulated_rows("loaders", truth, "quick", 0, noise=0)
-    right = verdicts.HOLDS if truth in ("as published", "half the size") else verdicts.FAILS
-    assert {row["verdict"] for row in judged.values()} == {right}
-    assert judged["A12"]["size"] == (verdicts.AGREES if truth == "as published" else verdicts.DIFFERS)
 
 
 def test_one_crash_in_a_safe_case_refutes_its_part_and_no_other():

@@ -7,11 +7,10 @@ import pytest
 from of_chapter import LABELS, result_of
 
 from ffilab.judge import controls, verdicts
-from ffilab.judge.characteristics import rows as simulated_rows
 from ffilab.judge.claims import declared
 from ffilab.judge.controls import settled
 from ffilab.judge.numbers import of
-from ffilab.judge.rules import NO, OPEN, YES
+from ffilab.judge.rules import OPEN
 from ffilab.judge.simulation import simulate
 from ffilab.setup.catalogue import GIL
 from notebooks.pinning import exercise, experiment, numbers, results
@@ -73,14 +72,6 @@ def test_the_experiments_bring_a_row_for_each_placement(label, work):
 
 
 # ---- the analysis ----
-
-
-@pytest.mark.parametrize("truth", ["as published", "no effect", "the wrong sign"])
-def test_the_rules_find_what_was_put_in(truth):
-    rows = simulated_rows("pinning", truth, "quick", 0, noise=0)
-    assert {part["verdict"] for row in rows.values() for part in row["parts"]} == {
-        YES if truth == "as published" else NO
-    }
 
 
 def test_the_spread_of_turns_is_compared_within_a_process():

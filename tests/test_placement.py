@@ -9,7 +9,6 @@ import pytest
 from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD
 
 from ffilab.judge import verdicts
-from ffilab.judge.characteristics import rows as simulated_rows
 from ffilab.judge.claims import declared
 from ffilab.judge.estimates import LEVEL, Counted, Measurement, Share
 from ffilab.judge.numbers import Number
@@ -207,24 +206,6 @@ def test_a_planted_trap_decides_nothing():
             rule.number: Number(exact(1.0 if isinstance(rule, Conformance) else 5.0, "ratio")) for rule in planted
         }
         assert verdicts.of_claim(claim, found).word == verdicts.OPEN
-
-
-@pytest.mark.parametrize(
-    ("truth", "right"),
-    [
-        ("as published", verdicts.HOLDS),
-        ("half the size", verdicts.HOLDS),
-        ("no effect", verdicts.FAILS),
-        ("the wrong sign", verdicts.FAILS),
-    ],
-)
-def test_without_noise_the_rules_say_what_is_true(truth, right):
-    judged = simulated_rows("placement", truth, "full", 0, noise=0)
-    assert len(judged) == 5
-    # Of orders that do not differ, none is slow: nothing can be asked of the slow ones.
-    none_is_slow = {"D2", "D3"} if right == verdicts.FAILS else set()
-    assert {row["verdict"] for claim, row in judged.items() if claim not in none_is_slow} == {right}
-    assert {judged[claim]["verdict"] for claim in none_is_slow} <= {verdicts.OPEN}
 
 
 def test_blame_without_machine_code_is_counted():

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from of_chapter import Golden
 
-from ffilab.judge import characteristics, ledger, simulation, verdicts
+from ffilab.judge import ledger, simulation, verdicts
 from ffilab.judge.claims import declared
 from ffilab.judge.estimates import Share
 from ffilab.judge.numbers import of
@@ -122,13 +122,6 @@ def test_an_interpreter_that_is_absent_leaves_its_part_out(frames):
     there = [rule.number for rule in c7.tests if found[rule.number].measurement]
     assert there == [f"bad runs: total += 1, {FREE_THREADED}"]
     assert answer(free_threaded, "A15", "with the GIL, which PyDLL keeps, nothing", "never") == verdicts.NO_NUMBER
-
-
-@pytest.mark.parametrize(("truth", "right"), [("as published", verdicts.HOLDS), ("no effect", verdicts.FAILS)])
-def test_without_noise_the_verdicts_are_those_of_the_truth(truth, right):
-    judged = characteristics.rows("races", truth, "full", 0, noise=0)
-    assert list(judged) == [claim.id for claim in declared("races").claims]
-    assert {row["verdict"] for row in judged.values()} == {right}
 
 
 def test_a_process_is_one_trial_however_many_of_its_rows_are_bad():
