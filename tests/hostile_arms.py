@@ -1,6 +1,9 @@
 """Arms that go wrong in every way, for the tests of the runner. Standard library only."""
 
+import ctypes
 import os
+import resource
+import signal
 import sys
 import time
 import timeit
@@ -51,6 +54,40 @@ def nonsense(marker):
 
 def prints(marker):
     return Once(marker, lambda: print("this must not be taken for an answer", flush=True))
+
+
+def killed(marker):
+    return Once(marker, lambda: os.kill(os.getpid(), signal.SIGKILL))
+
+
+def stopped(marker):
+    return Once(marker, lambda: os.kill(os.getpid(), signal.SIGSTOP))
+
+
+def segfaults(marker):
+    return Once(marker, lambda: ctypes.string_at(0))
+
+
+def out_of_memory(marker):
+    def action():
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 28, 1 << 28))
+        bytearray(1 << 30)
+
+    return Once(marker, action)
+
+
+def jumps(marker):
+    """Its clock jumps forward by five minutes, as after a pause of which the runner's clock knows nothing."""
+    return Once(marker, lambda: 300 * 10**9)
+
+
+def forks(marker):
+    """From one batch on there are two of it, and both answer."""
+
+    def action():
+        os.fork()
+
+    return Once(marker, action)
 
 
 class Always:

@@ -1,6 +1,3 @@
-import pytest
-
-from ffilab.run.errors import UserError
 from ffilab.setup.catalogue import ALL, BY_LABEL, CHAPTER_PAIR, parse
 
 
@@ -18,12 +15,6 @@ def test_labels_paths_and_duplicates():
     request = parse("3.14=/opt/python, cpython-3.14t 3.14t")
     assert request.named == {BY_LABEL["3.14"]: "/opt/python"}
     assert request.required == CHAPTER_PAIR
-
-
-@pytest.mark.parametrize("word", ["3.99", "3.12", "pypy", "3.14tt"])
-def test_unknown_label_is_named(word):
-    with pytest.raises(UserError, match=word):
-        parse(f"3.14 {word}")
 
 
 def test_every_interpreter_has_a_kernel_folder_and_a_lock():

@@ -20,7 +20,7 @@ from ffilab.judge.processes import chosen
 from ffilab.run.paths import BUILT, NATIVE
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from native.convoy import servers
-from notebooks.convoy import exercise, experiment, figures, numbers, results
+from notebooks.convoy import exercise, experiment, numbers, results
 
 IDLE, ONE = experiment.IDLE, experiment.ONE
 PR_GET_TIMERSLACK, set_timer_slack = experiment.PR_GET_TIMERSLACK, experiment.set_timer_slack
@@ -168,34 +168,6 @@ def runs_of(case_seconds, label=GIL):
         for took in several
     ]  # fmt: skip
     return pd.DataFrame(rows)
-
-
-def test_the_calls_that_wait_are_found():
-    """Ten requests; the clock is in ns. send returns late, recv at once."""
-    spans, notes, time = [], [], 0
-    for _ in range(10):
-        received = max(time, notes[-1] if notes else 0) + 5_000
-        notes += [received, received + 5_100_000]
-        spans.append((time, received + 10_000))
-        time = spans[-1][1]
-    rows = [{"spans": spans, "server": notes, "gaps": [], "interpreter": GIL, "ended": "ok", "pinning": "none"}]
-    found = results.calls_that_wait(pd.DataFrame(rows), "none").iloc[0]
-    assert (found.send, found.recv, found[0], found[1], found[2]) == (1, 0, 0, 1, 0)
-    assert found.lost == pytest.approx(1.02, abs=0.01)
-    assert not len(results.calls_that_wait(pd.DataFrame(rows), results.TWO_CORES))
-
-
-def test_every_wait_for_the_gil_counts_once_for_its_process():
-    """No wait is chosen by its length: where most find the GIL free, the median says so."""
-    frame = {"interpreter": GIL, "ended": "ok"}
-    waits = [[5e6] * 9 + [0], [0] * 9 + [5e6], []]
-    assert list(results.gil_waits(pd.DataFrame({**frame, "waits": waits}))) == [1, 0]
-
-
-def test_classes_are_shown_as_values():
-    """No interval of two clusters of four values that would span decades."""
-    assert figures.cell(pd.DataFrame({"p50": [30.0, 32.0, 9_000.0, 10_000.0]}), "p50", "µs") == "from 30 to 10,000 µs"
-    assert "[" in figures.cell(pd.DataFrame({"p50": [30.0, 32.0, 31.0, 33.0]}), "p50", "µs")
 
 
 def test_where_nothing_can_be_pinned_claim_and_sentences_say_so():

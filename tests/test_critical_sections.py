@@ -151,14 +151,6 @@ def taxed(record, loop, gil, free):
     return record
 
 
-def test_between_two_builds_the_loop_is_taken_off():
-    """It takes 6 ns on one and 7 on the other: with it, a call of 5 ns that costs the same would seem to be taxed."""
-    record = taxed(copy.deepcopy(Golden("critical_sections").timed("single")), 6, 11, 12)
-    assert results.tax(record, "3.14", results.TALK_ARMS).at().value == pytest.approx(1)
-    first = (FREE_THREADED, results.TALK_ARMS[0]), (GIL, results.TALK_ARMS[0])
-    assert results.net_ratio(record, *first).at().value == pytest.approx(1)
-
-
 def test_an_arm_that_was_not_timed_is_left_out_of_the_tax():
     record = taxed(copy.deepcopy(Golden("critical_sections").timed("single")), 6, 106, 115)
     assert results.tax(record, "3.14", results.TALK_ARMS).at().value == pytest.approx(1.08)
@@ -192,12 +184,6 @@ def test_locks_are_told_from_other_instructions_by_their_header_and_from_those_o
     assert found(by_file={**counts, "pycore_lock.h": 2.0})["locks"] == 2
     assert str(found(by_file={**counts, "pyatomic_gcc.h": 12.0 - 4e-19})["atomics"]) == "0.0"  # not one less than none
     assert found(by_file=None, reason="it failed") == "it failed"
-
-
-def test_no_duration_is_below_nothing():
-    runs = pd.DataFrame({"alone": [1e8] * 5, "together": [1e7, 2e8, 1e9, 3e8, 5e7], "threads": 2})
-    assert 0 < results.of_each(runs).low < results.of_each(runs).value
-    assert results.of_each(runs[runs.threads == 4]) is None
 
 
 def calibrated(processes, threads, cores=2):

@@ -101,18 +101,6 @@ def record_of(cells, restarts=12, scatter=0.001):
     return Record(None, run, loops=dict.fromkeys(cells, 1_000_000), blocks=blocks)
 
 
-@pytest.mark.parametrize("carries_over", ["difference", "ratio"])
-def test_which_number_carries_over_is_found(carries_over):
-    cells = {f"{GIL}/empty loop": 5.0}
-    for function, attached in {"noop": 50.0, **dict.fromkeys(results.OTHERS, 200.0)}.items():
-        extra = 20.0 if carries_over == "difference" else 0.4 * attached
-        cells |= {f"{GIL}/PyDLL {function}": 5 + attached, f"{GIL}/CDLL {function}": 5 + attached + extra}
-    record = record_of(cells)
-    for what in ("difference", "ratio"):
-        miss = numbers.largest_miss(record, GIL, what)
-        assert miss.high < 1 if what == carries_over else miss.low > 1
-
-
 def test_no_price_carries_nothing():
     cells = {f"{GIL}/empty loop": 5.0}
     cells |= {f"{GIL}/{loader} {one}": 80.0 for loader in experiment.LOADERS for one in ("noop", *results.OTHERS)}
@@ -128,14 +116,6 @@ def test_an_alarm_of_the_chapters_own_a_a_test_withholds_the_claim_that_rests_on
     assert [(check.passed, check.source) for check in checks] == [(passed, "calls")] * 2
 
 
-def test_shares_are_rates_during_the_call_over_rates_beside_it():
-    """A thread that counts 500 in the call's 2 ns and 1000 in the reference's 1 ns keeps a quarter."""
-    run = {"counts.call": 500, "elapsed.call": 2, "counts.reference": 1000, "elapsed.reference": 1, "pauses.call": 3e6}
-    frame = pd.DataFrame([{"interpreter": GIL, "loader": "PyDLL", **run}] * 5)
-    row = results.of(results.shares_kept(frame), GIL, "PyDLL")
-    assert (row.value, row.pause_ms, row.runs) == (0.25, 3, 5)
-
-
 def test_a_process_that_died_did_not_meet_and_one_that_crashed_is_counted():
     ends = [("C API", "killed by SIGSEGV", None), ("C API", "ok", None), ("handshake", "timeout", None)]
     ends += [("handshake", "ok", met) for met in (True, False, True)]
@@ -146,15 +126,6 @@ def test_a_process_that_died_did_not_meet_and_one_that_crashed_is_counted():
     ]
     row = results.of(results.ends(pd.DataFrame(rows)), GIL, "CDLL")
     assert (row.crashes, row.deadlocks, row.how) == (Share(1, 2), Share(2, 4), "killed by SIGSEGV, ok")
-
-
-def test_the_condition_with_the_gil_on_is_a_cell_of_its_own():
-    cells = {f"{FREE_THREADED}/empty loop": 5.0, f"{FREE_THREADED}/empty loop (GIL on)": 5.0}
-    for on, ns in (("", 88.0), (experiment.ON, 120.0)):
-        cells |= {f"{FREE_THREADED}/CDLL noop{on}": ns, f"{FREE_THREADED}/PyDLL noop{on}": 80.0}
-    record = record_of(cells)
-    ratios = [results.comparison(record, label, "noop").ratio.value for label in (FREE_THREADED, results.SWITCHED)]
-    assert ratios == pytest.approx([1.1, 1.5], abs=0.01)
 
 
 def test_one_crash_in_a_safe_case_refutes_its_part_and_no_other():

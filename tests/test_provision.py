@@ -57,14 +57,6 @@ def test_kernel_folder_without_environment(monkeypatch, tmp_path):
         installed.load(T314)
 
 
-def test_named_interpreter_must_be_what_its_label_says():
-    wrong = str(installed.python(BY_LABEL["3.14"]))
-    with pytest.raises(UserError, match=r"3\.14t"):
-        interpreters.named(T314, wrong)
-    with pytest.raises(UserError, match="does not run"):
-        interpreters.named(T314, "/nowhere/python")
-
-
 def test_named_interpreter_is_taken_first():
     own = str(installed.python(BY_LABEL["3.14"]))
     found, left_out = interpreters.find(Request({BY_LABEL["3.14"]: own}, (BY_LABEL["3.14"],), ()))

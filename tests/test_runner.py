@@ -11,9 +11,8 @@ import pytest
 
 from ffilab.judge import statistics
 from ffilab.judge.estimates import MIN_VALUES
-from ffilab.measure import runner, workers
+from ffilab.measure import runner
 from ffilab.measure.plan import EMPTY, Arm, controls, plan
-from ffilab.measure.record import read
 from ffilab.measure.worker import PARTS
 from ffilab.run.errors import UserError
 from ffilab.setup.catalogue import FREE_THREADED, GIL
@@ -80,20 +79,6 @@ def test_missing_arm_is_named_and_the_rest_is_kept(run):
     assert record.times(GIL, "fine").size
 
 
-@pytest.mark.parametrize(
-    ("function", "reason"),
-    [("dies", "exit code 7"), ("hangs", "did not answer"), ("clock_steps_back", "-5 ns"), ("nonsense", "'many' ns")],
-)
-def test_one_bad_restart_is_named_and_the_rest_is_kept(run, smoke, tmp_path, monkeypatch, function, reason):
-    monkeypatch.setattr(workers, "BATCH_TIMEOUT_S", 2)
-    # The first restart calibrates; the marker lets exactly one later batch go wrong.
-    record = run(arm("fine"), arm(function, marker=str(tmp_path / "marker")))
-    assert len(record.failures) == 1
-    assert reason in record.failures[0]["reason"]
-    blocks = Counter(block["restart"] for block in record.blocks)
-    assert sum(count == smoke.blocks for count in blocks.values()) == smoke.restarts - 1
-
-
 def test_what_an_arm_prints_is_no_answer(run, tmp_path):
     record = run(arm("prints", marker=str(tmp_path / "marker")))
     assert not record.failures
@@ -117,23 +102,6 @@ def test_an_arm_may_ask_for_the_gil_of_a_t_build(run):
         gil = {name: facts["gil_enabled"] for name, facts in restart["facts"].items()}
         assert gil == {f"{FREE_THREADED}/shared": False, f"{FREE_THREADED}/GIL on": True}
     assert all(record.times(FREE_THREADED, name).size for name in ("fine", "with the GIL", f"{EMPTY} (GIL on)"))
-
-
-def test_a_record_cut_off_in_a_write_keeps_its_complete_restarts(run, smoke, tmp_path):
-    record = run(arm("fine"))
-    text = record.path.read_text()
-    cut = tmp_path / "cut.jsonl"
-    cut.write_text(text[: int(len(text) * 0.7)])
-    half = read(cut)
-    assert half.cut_off
-    assert 0 < half.times(GIL, "fine").shape[0] < smoke.restarts
-
-
-def test_something_else_is_no_record(tmp_path):
-    path = tmp_path / "x.jsonl"
-    path.write_text("not json\n")
-    with pytest.raises(UserError, match="not a record"):
-        read(path)
 
 
 def test_comparison_of_a_call_with_itself_has_the_ratio_one_inside_or_near(run, smoke):

@@ -12,7 +12,7 @@ from ffilab.measure import session as sessions
 from ffilab.measure.case import Case, Outcome, Program, Step
 from ffilab.measure.children import flat
 from ffilab.measure.plan import Arm
-from ffilab.measure.record import Record, read
+from ffilab.measure.record import Record
 from ffilab.run.errors import UserError
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 
@@ -162,15 +162,6 @@ def test_a_bundle_is_unpacked_and_what_is_neither_is_refused(session, tmp_path):
     for name in ("text", "not there"):
         with pytest.raises(UserError, match="neither a folder of records nor a bundle"):
             foreign.unpacked(str(tmp_path / name))
-
-
-def test_a_record_cut_off_in_the_middle_of_a_line_keeps_what_is_whole(session):
-    session.run("calls", [Step(rows({"ns": 1}))], 1)
-    path = session.folder / sessions.MAIN
-    whole = path.read_text()
-    path.write_text(whole + '{"kind": "child", "ti')
-    assert read(path).cut_off
-    assert len(read(path).frame("calls")) == 1
 
 
 def test_half_an_experiment_is_none(session, monkeypatch):

@@ -2,7 +2,6 @@
 
 import os
 from collections import Counter
-from pathlib import Path
 
 import psutil
 import pytest
@@ -10,8 +9,6 @@ import pytest
 from ffilab.measure import runner, workers
 from ffilab.measure.plan import Arm, plan
 from ffilab.setup.catalogue import GIL
-
-ARMS = Path(__file__).with_name("arms.py")
 
 
 def group_of(pid):
@@ -30,11 +27,16 @@ def group_of(pid):
         pytest.param("out_of_memory", "MemoryError", marks=pytest.mark.full),
         pytest.param("jumps", "its clock jumped forward", marks=pytest.mark.full),
         pytest.param("forks", "answered order", marks=pytest.mark.full),
+        pytest.param("dies", "exit code 7", marks=pytest.mark.full),
+        pytest.param("hangs", "did not answer", marks=pytest.mark.full),
+        pytest.param("clock_steps_back", "-5 ns", marks=pytest.mark.full),
+        pytest.param("nonsense", "'many' ns", marks=pytest.mark.full),
     ],
 )
-def test_a_worker_that_fails_costs_one_restart(smoke, tmp_path, monkeypatch, quiet_progress, function, reason):
+@pytest.mark.usefixtures("quiet_progress", "quiet_machine")
+def test_a_worker_that_fails_costs_one_restart(smoke, tmp_path, monkeypatch, function, reason):
     monkeypatch.setattr(workers, "BATCH_TIMEOUT_S", 4)
-    arms = [Arm.of(function, str(ARMS), function, {"marker": str(tmp_path / "marker")})]
+    arms = [Arm.of(function, "tests/hostile_arms.py", function, {"marker": str(tmp_path / "marker")})]
     record = runner.run(plan("faults", arms, [GIL], smoke, 1, False), tmp_path / "run")
     (failure,) = record.failures
     assert reason in failure["reason"]
