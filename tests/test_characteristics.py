@@ -158,7 +158,3 @@ def test_keeping_a_part_keeps_the_others_and_what_was_before(tmp_path):
     characteristics.keep([{**first, "runs": 2} | {"before": None}], path)
     found = [(one["claim"], one["budget"], one["runs"]) for one in json.loads(path.read_text())]
     assert found == [("A1", "quick", 2), ("A1", "full", 1), ("A2", "quick", 1)]
-
-
-def test_every_verdict_is_one_that_the_book_knows():
-    assert {verdict for one in KEPT.values() for verdict in one["verdicts"]} <= set(verdicts.TESTED)

@@ -40,18 +40,6 @@ def standing(row=ROW, count=40, **how):
     return contest_results.standing([a_session(rng, **how) for _ in range(count)]).set_index("row").loc[row]
 
 
-def test_no_run_is_in_two_comparisons_of_one_truth():
-    found = contest_results.runs([a_session(np.random.default_rng(1)) for _ in range(5)], ROW)
-    by_truth = contest_results.compared(found)
-    # Ten runs; five sessions of two rounds; two sessions and the two that lie half of the study away.
-    assert {truth: len(differences) for truth, differences in by_truth.items()} == dict(zip(TRUTHS, (10, 5, 4)))
-
-
-def test_a_row_that_ran_once_in_a_session_is_compared_between_sessions_alone():
-    found = contest_results.runs([a_session(np.random.default_rng(1), rounds=1) for _ in range(4)], ROW)
-    assert [len(differences) for differences in contest_results.compared(found).values()] == [4, 0, 2]
-
-
 @pytest.mark.parametrize(
     ("how", "broken"),
     [({}, set()), ({"of_layout": 0.05}, set(TRUTHS[1:])), ({"of_session": 0.05}, {TRUTHS[2]})],

@@ -126,10 +126,6 @@ def test_a_row_of_times_is_a_layout_and_without_layouts_a_restart():
     assert [unit.restart for unit in alone.kept] == [0, 1, 2, 3]
 
 
-def test_a_unit_knows_the_build_that_its_layout_was_linked_from():
-    assert [unit.build for unit in a_record([0, 1, 2, 3], builds=3).kept] == [1, 2, 3, 1]
-
-
 def test_a_restart_that_is_lost_takes_its_layout_along():
     record = a_record([0, 1, 2, 1])
     record.blocks.pop(0)

@@ -52,15 +52,6 @@ def test_a_row_has_its_verdict_and_each_part_with_its_answer():
     assert "corrected" not in row["reason"]
 
 
-def test_what_its_author_ran_is_said_where_it_decides():
-    as_run = Side("x", experiment="as run", direction="above", null=1.0, interest=0.05)
-    assert "by the author's program" in ledger.judge(claim(as_run), given(EXACT))["reason"]
-
-
-def test_a_smoke_test_is_no_result():
-    assert ledger.judge(claim(SIDE), given(EXACT, is_result=False))["verdict"] == verdicts.NO_RESULT
-
-
 def test_what_is_withheld_decides_nothing_whatever_was_measured_and_says_why_at_its_part():
     for value in (0.5, 1.2):
         row = ledger.judge(claim(SIDE), given(about(value), withheld={"x": "disturbed"}))
@@ -68,10 +59,6 @@ def test_what_is_withheld_decides_nothing_whatever_was_measured_and_says_why_at_
         assert [(part["verdict"], part["reason"]) for part in row["parts"]] == [(verdicts.WITHHELD, "disturbed")]
         assert row["numbers"] == {"x": value}
         assert ledger.is_withheld(row, "x")
-
-
-def test_what_was_counted_is_given_whatever_else_ran():
-    assert ledger.judge(claim(SIDE), given(EXACT, withheld={"x": "disturbed"}))["verdict"] == verdicts.HOLDS
 
 
 def test_the_published_size_has_a_field_of_its_own():
@@ -82,19 +69,25 @@ def test_the_published_size_has_a_field_of_its_own():
     assert "published size: differs" in ledger.in_lines(row)[0]
 
 
-def test_what_was_not_measured_is_said_so():
-    assert ledger.judge(claim(SIDE), None)["verdict"] == verdicts.NOT_MEASURED
-    assert ledger.judge(claim(chapter=""), None)["verdict"] == verdicts.NOT_WRITTEN
+AS_RUN = Side("x", experiment="as run", direction="above", null=1.0, interest=0.05)
 
 
-def test_a_claim_that_no_measurement_decides_says_why():
-    row = ledger.judge(claim(not_measurable="a text"), None)
-    assert (row["verdict"], row["reason"]) == (verdicts.NOT_MEASURABLE, "a text")
-
-
-def test_why_a_number_is_missing_stands_in_the_reason():
-    row = ledger.judge(claim(SIDE), given(Number(None, "there is no valgrind")))
-    assert (row["verdict"], row["reason"]) == (verdicts.OPEN, "x: no number, there is no valgrind")
+@pytest.mark.parametrize(
+    ("asked", "found", "verdict", "says"),
+    [
+        (claim(SIDE), None, verdicts.NOT_MEASURED, ""),
+        (claim(chapter=""), None, verdicts.NOT_WRITTEN, ""),
+        (claim(not_measurable="a text"), None, verdicts.NOT_MEASURABLE, "a text"),
+        (claim(SIDE), given(Number(None, "no valgrind")), verdicts.OPEN, "x: no number, no valgrind"),
+        (claim(AS_RUN), given(EXACT), verdicts.HOLDS, "by the author's program"),
+        # What was counted is given whatever else ran.
+        (claim(SIDE), given(EXACT, withheld={"x": "disturbed"}), verdicts.HOLDS, ""),
+    ],
+)
+def test_a_row_says_what_decided_it_or_why_nothing_did(asked, found, verdict, says):
+    row = ledger.judge(asked, found)
+    assert row["verdict"] == verdict
+    assert says in row["reason"]
 
 
 def test_expected_wrong_answers_count_the_chances_for_one():
@@ -167,13 +160,6 @@ def test_a_name_that_no_number_has_is_an_error_and_no_weaker_test():
         made(one=NUMBER)["ratio on {GIL}"]
     with pytest.raises(ValueError, match="two numbers of one name"):
         made(**{"on {GIL}": NUMBER, f"on {GIL}": NUMBER})
-
-
-def write_claims(folder, test, head=""):
-    (folder / "c").mkdir(exist_ok=True)
-    path = folder / "c" / "claims.toml"
-    path.write_text(f'{head}\n[[claim]]\nid = "X1"\nwhere = "w"\nclaim = "c"\npublished = "p"\n{test}\n')
-    return path
 
 
 @pytest.mark.parametrize("chapter", claims.chapter_names())

@@ -169,9 +169,6 @@ def test_a_copy_that_differs_withholds_the_loaders():
         assert [check.source for check in checks if not check.passed] == ["copies"] * alarms
 
 
-# ---- a benchmark, step by step ----
-
-
 def timings(order):
     """Of two copies in this order, about 100 ns each."""
     return [[which, ns] for which, ns in zip(order, np.random.default_rng(0).normal(100, 1, len(order)))]
@@ -185,9 +182,6 @@ def test_a_step_without_a_whole_benchmark_is_left_out():
     assert set(results.false_alarms(results.benchmarks(one, lacking))) == {1, 2}
     page = said(Golden("measuring", {"a benchmark of one process": one, "a benchmark, restarted": lacking}))
     assert {page[name] for name in ("step-3", "steps", "prediction-2")} == {NOTHING}
-
-
-# ---- the claims ----
 
 
 def test_that_a_method_separates_a_call_from_itself_stands_beside_the_claim():

@@ -77,9 +77,6 @@ def test_the_system_says_what_its_cache_is(tmp_path):
     assert Cache(**counting.reported_cache(tmp_path / "nothing")) == USUAL
 
 
-# ---- the geometry ----
-
-
 # ---- choosing the extremes ----
 
 

@@ -30,14 +30,6 @@ def made_up_lottery(order_sd):
     return pd.DataFrame(rows)
 
 
-def test_a_link_is_one_value_however_often_it_is_timed():
-    runs = results.of_build(made_up_lottery(0.03), GIL)
-    often = pd.concat([runs, runs.assign(round=runs["round"] + 10), runs.assign(round=runs["round"] + 20)])
-    once, thrice = (results.over(of, "containers", lottery.TOGETHER, lottery.ANYWHERE) for of in (runs, often))
-    assert once.estimate.n == thrice.estimate.n == 20
-    assert thrice.interval.half_width == pytest.approx(once.interval.half_width, rel=0.15)
-
-
 def test_a_round_that_others_disturbed_is_left_out_of_all_programs():
     runs = results.of_build(made_up_lottery(0.03), GIL).reset_index(drop=True)
     lost = runs.index[(runs.name == "order 3") & (runs["round"] == 4)]

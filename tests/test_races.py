@@ -223,9 +223,6 @@ def test_pytest_run_parallel_accepts_the_safe_dispenser(label):
         assert row["outcome"] in right, row["said"]
 
 
-# ---- the worker's side ----
-
-
 @pytest.mark.parametrize(
     ("spans", "pairs", "overlapped"),
     [([(0, 10), (10, 20), (30, 40)], 0, 0), ([(0, 10), (5, 15), (20, 30)], 1 / 3, 5 / 25)],

@@ -12,7 +12,6 @@ from ffilab.measure import session as sessions
 from ffilab.measure.case import Case, Outcome, Program, Step
 from ffilab.measure.children import flat
 from ffilab.measure.plan import Arm
-from ffilab.measure.record import Record
 from ffilab.run.errors import UserError
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 
@@ -206,11 +205,6 @@ def test_what_ran_and_under_which_environment_is_on_record(session):
     assert line["what"] == ["sh", "-c", "echo '{}'"]
     assert line["environment"]["SHORT"] == "x"
     assert "(4096 characters)" in line["environment"]["PADDING"]
-
-
-def test_no_experiment_of_that_title():
-    with pytest.raises(KeyError):
-        Record(None, {"plan": {}}).frame("none")
 
 
 def test_a_case_gets_its_arguments_as_they_are(session, tmp_path):

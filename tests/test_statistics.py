@@ -106,12 +106,6 @@ def test_nothing_is_found_where_nothing_is_as_often_as_the_level_says():
     assert np.mean(alarms) == pytest.approx((1 - LEVEL) / 2, abs=0.007)
 
 
-def test_too_few_restarts_give_no_interval():
-    found = Location.of(np.array([1.0, 2.0]))
-    assert found.at().value == 1.5
-    assert np.isnan([found.at().low, found.at().high, found.mde]).all()
-
-
 @given(st.integers(1, 60), st.data())
 def test_share_interval_contains_the_share(trials, data):
     hits = data.draw(st.integers(0, trials))

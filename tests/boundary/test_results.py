@@ -18,9 +18,6 @@ from notebooks.boundary import exercise, experiment, looks, results
 LOOP = 5.0
 
 
-# ---- the matrix ----
-
-
 def record_of(cells: dict[str, float], scatter: float = 0.004, seed: int = 11) -> Record:
     """Twenty restarts of four blocks in which a call takes these ns."""
     rng = np.random.default_rng(seed)
@@ -60,9 +57,6 @@ def test_an_argument_is_told_from_the_hand_over():
     assert "was not measured" in results.argument_over_hand_over(record_of({f"{GIL}/empty loop": 5.0}))
 
 
-# ---- the talk's own program ----
-
-
 @pytest.mark.parametrize(
     ("choice", "parser", "plugin"),
     [
@@ -82,9 +76,6 @@ def test_the_choice_of_a_binding_is_checked(record, choice, parser, plugin):
     first, second = exercise.check_binding(choice, record, results.contracts(pd.DataFrame(answers)))
     assert parser in first
     assert plugin in second
-
-
-# ---- the price of work ----
 
 
 # ---- profiles and call trees ----

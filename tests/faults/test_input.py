@@ -18,6 +18,7 @@ from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.setup import catalogue, installed, native
 from ffilab.setup.catalogue import BY_LABEL
+from tests.tiny import library
 
 GIL = BY_LABEL["3.14"]
 
@@ -127,22 +128,12 @@ def test_a_wrong_compiler_is_named_and_no_other_is_taken(monkeypatch, tmp_path, 
     assert list(tmp_path.iterdir()) == []
 
 
-LIBRARY = """all: $(OUT)/libtiny.so
-$(OUT)/libtiny.so: tiny.c
-	@mkdir -p $(OUT)
-	$(CC) -O1 -fPIC -shared -o $@.tmp $<
-	mv $@.tmp $@
-"""
-
-
 @pytest.mark.full
 def test_native_code_is_built_below_a_path_with_spaces_quotes_and_a_dollar(monkeypatch, tmp_path):
     name = 'it\'s a "$HOME"; touch F of Büchér'
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     root, out = tmp_path / name / "native", tmp_path / name / "_build" / "native"
-    (root / "chapter" / "library").mkdir(parents=True)
-    (root / "chapter" / "library" / "Makefile").write_text(LIBRARY)
-    (root / "chapter" / "library" / "tiny.c").write_text("int tiny(int x) { return x + 1; }\n")
+    library(root / "chapter")
     shutil.copytree(ROOT / "native" / "loaders" / "detach_attach", root / "chapter" / "detach_attach")
     one = installed.load(GIL)
     assert native.build_all([one], root=root, out=out) == []
