@@ -1,7 +1,4 @@
-"""A run judges itself first: what it times beside its own arms, and the checks on records that are made up.
-
-That a quiet run is hardly ever withheld, and a biased one is: tests/test_withholding.py.
-"""
+"""A run judges itself first: what it times beside its own arms, and the checks on records that are made up."""
 
 from dataclasses import replace
 
@@ -89,6 +86,16 @@ def test_a_clean_run_passes_and_its_table_is_short():
     shown = table(checks)
     assert shown.check.tolist() == ["disturbed", "lost restarts", "left out alike", "A/A", "positive control"]
     assert shown.passed.tolist() == ["2 of 2", "1 of 1", "1 of 1", "4 of 4", "1 of 1"]
+
+
+@pytest.mark.full
+def test_hardly_any_sound_run_fails_a_control():
+    """One in a hundred, says the book. With the level of a single control for each of them it would be eight."""
+    rng, runs = np.random.default_rng(11), 300
+    wrong = sum(bool(failed(found(timed(rng)))) for _ in range(runs))
+    # See Location: an interval of a trimmed mean errs a little oftener than its level says.
+    expected = 1.5 * judging.ALARMS * runs
+    assert wrong <= expected + 3 * np.sqrt(expected)
 
 
 @pytest.mark.parametrize("bias", [0.03, 0.5])
