@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from made_up import timed
 from of_chapter import LABELS, PAIR, Golden, outcome_of, result_of
 
 from ffilab.judge import controls, ledger, verdicts
@@ -12,7 +13,6 @@ from ffilab.judge.rules import NO, Event, Never, Occurs
 from ffilab.judge.simulation import simulate
 from ffilab.measure.case import Case
 from ffilab.measure.plan import plan
-from ffilab.measure.record import Record
 from ffilab.measure.runner import Restart
 from ffilab.run.budget import BUDGETS
 from ffilab.run.paths import resolved
@@ -89,16 +89,10 @@ def test_what_should_be_safe_runs_as_often_as_its_rule_takes_and_every_case_runs
 # ---- the analysis ----
 
 
-def record_of(cells, restarts=12, scatter=0.001):
-    """A record of four blocks a restart in which a call takes these ns."""
+def record_of(cells):
+    """A record of twelve restarts with four blocks each in which a call takes these ns."""
     rng = np.random.default_rng(6)
-    blocks = [
-        {"restart": restart, "ns": {key: int(1e6 * ns * rng.normal(1, scatter)) for key, ns in cells.items()}}
-        for restart in range(restarts)
-        for _ in range(4)
-    ]
-    run = {"plan": {"seed": 1, "interpreters": sorted({key.partition("/")[0] for key in cells}), "blocks": 4}}
-    return Record(None, run, loops=dict.fromkeys(cells, 1_000_000), blocks=blocks)
+    return timed({cell: np.log(ns) + rng.normal(0, 0.001, (12, 4)) for cell, ns in cells.items()}, ns=1)
 
 
 def test_no_price_carries_nothing():

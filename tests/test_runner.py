@@ -80,7 +80,7 @@ def test_missing_arm_is_named_and_the_rest_is_kept(run):
 
 
 def test_what_an_arm_prints_is_no_answer(run, tmp_path):
-    record = run(arm("prints", marker=str(tmp_path / "marker")))
+    record = run(arm("once", marker=str(tmp_path / "marker"), action="prints"))
     assert not record.failures
 
 
@@ -144,7 +144,8 @@ def test_a_kept_worker_lives_through_all_restarts_and_moves_to_their_cores(run, 
 def test_a_kept_worker_that_dies_is_replaced_and_the_restart_is_named(run, smoke, tmp_path):
     # Calibration and the first restart call it about 100 times, and each further one 25 times: what runs untimed before a
     # batch, and the batch's four parts.
-    kept = Arm.of("dies", str(ARMS), "dies", {"marker": str(tmp_path / "marker"), "after": 135}, "kept")
+    given = {"marker": str(tmp_path / "marker"), "action": "dies", "after": 135}
+    kept = Arm.of("dies", str(ARMS), "once", given, "kept")
     record = run(arm("fine"), kept, kept=("kept",))
     assert len(record.failures) == 1
     assert "exit code 7" in record.failures[0]["reason"]

@@ -6,29 +6,16 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
-from notebooks.boundary.experiment import BINDINGS, name
+from made_up import timed
+from notebooks.boundary.experiment import BINDINGS
 from of_chapter import PAIR
 
 from ffilab.measure.instructions import Node
-from ffilab.measure.record import Record
 from ffilab.run.paths import NATIVE
 from ffilab.setup.catalogue import GIL
 from notebooks.boundary import exercise, experiment, looks, results
 
 LOOP = 5.0
-
-
-def record_of(cells: dict[str, float], scatter: float = 0.004, seed: int = 11) -> Record:
-    """Twenty restarts of four blocks in which a call takes these ns."""
-    rng = np.random.default_rng(seed)
-    blocks = [
-        {"restart": restart, "ns": {key: int(1e5 * ns * np.exp(rng.normal(0, scatter))) for key, ns in cells.items()}}
-        for restart in range(20)
-        for _ in range(4)
-    ]
-    run = {"plan": {"seed": 1, "interpreters": sorted({key.partition("/")[0] for key in cells}), "blocks": 4}}
-    restarts = [{"restart": number, "missing": {label: {} for label in PAIR}} for number in range(20)]
-    return Record(None, run, loops=dict.fromkeys(cells, 100_000), restarts=restarts, blocks=blocks)
 
 
 COST = {binding: 20.0 + 40 * place for place, binding in enumerate(BINDINGS)}
@@ -44,17 +31,8 @@ def record():
             binding = arm.name.partition(": ")[0]
             cost = COST[experiment.VARIANTS.get(binding, binding)]
             cells[f"{label}/{arm.name}"] = cost * factor + LOOP
-    return record_of(cells)
-
-
-def test_an_argument_is_told_from_the_hand_over():
-    cells = {f"{GIL}/empty loop": 5.0}
-    for binding, ns in (("ctypes CDLL", 100.0), ("ctypes PyDLL", 60.0)):
-        cells |= {f"{GIL}/{name(binding, experiment.ANSWER)}": ns, f"{GIL}/{name(binding, experiment.INT)}": ns + 120}
-    record = record_of(cells, scatter=0.001)
-    assert results.argument_over_hand_over(record).interval.value == pytest.approx(3, rel=0.02)
-    assert set(results.parts(record)) == {"argument", "hand-over", "hand-over, int"}
-    assert "was not measured" in results.argument_over_hand_over(record_of({f"{GIL}/empty loop": 5.0}))
+    rng = np.random.default_rng(11)
+    return timed({cell: np.log(ns) + rng.normal(0, 0.004, (20, 4)) for cell, ns in cells.items()}, ns=1)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def group_of(pid):
 
 
 @pytest.mark.parametrize(
-    ("function", "reason"),
+    ("action", "reason"),
     [
         ("killed", "exit code -9"),
         pytest.param("stopped", "did not answer", marks=pytest.mark.full),
@@ -34,9 +34,10 @@ def group_of(pid):
     ],
 )
 @pytest.mark.usefixtures("quiet_progress", "quiet_machine")
-def test_a_worker_that_fails_costs_one_restart(smoke, tmp_path, monkeypatch, function, reason):
+def test_a_worker_that_fails_costs_one_restart(smoke, tmp_path, monkeypatch, action, reason):
     monkeypatch.setattr(workers, "BATCH_TIMEOUT_S", 4)
-    arms = [Arm.of(function, "tests/hostile_arms.py", function, {"marker": str(tmp_path / "marker")})]
+    given = {"marker": str(tmp_path / "marker"), "action": action}
+    arms = [Arm.of(action, "tests/hostile_arms.py", "once", given)]
     record = runner.run(plan("faults", arms, [GIL], smoke, 1, False), tmp_path / "run")
     (failure,) = record.failures
     assert reason in failure["reason"]
