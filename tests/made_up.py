@@ -13,7 +13,7 @@ FACTS = {
     "cpu": "a CPU", "cores": 2, "memory_gib": 4, "virtual_machine": None, "system": "Linux", "libc": "glibc",
     "compiler": "gcc", "commit": "c", "date": "2026-01-01T00:00:00", "governor": None, "load": 0.1, "steal_s": 0.0,
 }  # fmt: skip
-BUILT = {"route": "source", "config_args": "", "stamp": "s"}
+BUILT = {"version": "3.14.7", "route": "source", "config_args": "", "stamp": "s"}
 
 
 def timed(logs, drawn=None, loops=1000, builds=1, name="calls", ns=1e3, **columns):
@@ -34,10 +34,10 @@ def timed(logs, drawn=None, loops=1000, builds=1, name="calls", ns=1e3, **column
         {
             "plan": {
                 "name": name, "interpreters": labels, "blocks": blocks, "seed": 1, "budget": "quick",
-                "arms": [{"name": key.partition("/")[2]} for key in logs],
+                "arms": [{"name": arm} for arm in dict.fromkeys(key.partition("/")[2] for key in logs)],
             },
             "machine": FACTS,
-            "interpreters": {label: BUILT | {"version": "3.14.7"} for label in labels},
+            "interpreters": dict.fromkeys(labels, BUILT),
         },
         loops=dict.fromkeys(logs, loops),
         restarts=[

@@ -8,6 +8,7 @@ import balm_worker
 import numpy as np
 import pandas as pd
 import pytest
+from balm_program import python_of
 from of_chapter import PAIR, Golden, rows_of
 
 from ffilab.judge import controls, ledger, verdicts
@@ -15,15 +16,10 @@ from ffilab.judge.sentences import said
 from ffilab.measure.session import Measuring
 from ffilab.run.machine import compiler
 from ffilab.run.paths import NATIVE
-from ffilab.setup import installed
-from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.balm import exercise, experiment, numbers, results
 
 NEW, POOLED, BLOCK, BEST = experiment.NEW, experiment.POOLED, experiment.BLOCK, experiment.BEST
-
-
-def python_of(label):
-    return installed.load(BY_LABEL[label]).python
 
 
 # ---- the experiments ----

@@ -6,7 +6,7 @@ import re
 import pandas as pd
 import pytest
 
-from ffilab.judge import claims, ledger, verdicts
+from ffilab.judge import ledger, verdicts
 from ffilab.judge.claims import Claim, all_claims
 from ffilab.judge.estimates import Counted, Measurement
 from ffilab.judge.numbers import Number
@@ -14,7 +14,6 @@ from ffilab.judge.rules import Conformance, Side, Size
 from ffilab.page import ledger_figure, ledger_page
 from ffilab.page.draw import plain
 from ffilab.page.files import slug
-from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from tests.prose import faults_of_markdown as faults
 from tests.source_pages import anchors, golden_rows, source_tree
@@ -147,22 +146,3 @@ def test_the_ledger_can_be_taken_away(tmp_path):
     assert kept[-1]["interval"] == {"a / b": [None, None]}
     for mode in ("light", "dark"):
         assert (static / f"ledger-{mode}.svg").read_text().startswith("<?xml")
-
-
-@pytest.mark.parametrize(
-    ("line", "says"),
-    [
-        ('section = "nowhere"', "section"),
-        ('saw = "Two."', "together"),
-        ('saw = "Two"\ndiffers = "It."', "whole sentences"),
-        ("saw = 2\ndiffers = 2", "texts"),
-    ],
-)
-def test_what_is_typed_beside_a_claim_is_checked(tmp_path, line, says):
-    path = tmp_path / "claims.toml"
-    path.write_text(
-        f'[[claim]]\nid = "X1"\nwhere = "x"\nclaim = "x"\npublished = "x"\n{line}\n'
-        'test = [{kind = "side", number = "x", direction = "above", null = 0.0, interest = 1.0}]\n'
-    )
-    with pytest.raises(UserError, match=says):
-        claims.read(path, "x")

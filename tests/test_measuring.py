@@ -16,7 +16,6 @@ from ffilab.judge.estimates import LEVEL, Measurement, Share
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import NO
 from ffilab.judge.sentences import NOTHING, said
-from ffilab.measure.record import Record
 from ffilab.setup.catalogue import GIL
 from notebooks.measuring import exercise, experiment, numbers, results
 
@@ -93,21 +92,15 @@ def record(between, seed=4, restarts=40, offset=0.0, drift=0.0):
 
     Two processes are kept. offset: how far the two cores lie apart. drift: of the machine, from the first restart to the last.
     """
-    rng = np.random.default_rng(seed)
+    rng, number = np.random.default_rng(seed), np.arange(restarts)[:, None]
     shared = dict.fromkeys(COPIES, 90.0) | {"PyDLL": 60.0, "empty loop": 5.0}
     cells = shared | dict.fromkeys((experiment.KEPT, experiment.REFERENCE), 95.0)
-    blocks = []
-    for restart in range(restarts):
-        process = np.exp(rng.normal(0, between))
-        machine = np.exp(offset * (restart % 2) + drift * restart / restarts)
-        for _ in range(10):
-            ns = {
-                f"{GIL}/{arm}": 1e6 * v * machine * (process if arm in shared else 1) * np.exp(rng.normal(0, 0.01))
-                for arm, v in cells.items()
-            }
-            blocks.append({"restart": restart, "ns": ns})
-    run = {"plan": {"seed": 1, "interpreters": [GIL], "blocks": 10}}
-    return Record(None, run, loops=dict.fromkeys(ns, 1_000_000), blocks=blocks)
+    process, machine = rng.normal(0, between, (restarts, 1)), offset * (number % 2) + drift * number / restarts
+    logs = {
+        arm: np.log(ns) + machine + process * (arm in shared) + rng.normal(0, 0.01, (restarts, 10))
+        for arm, ns in cells.items()
+    }
+    return timed(logs, ns=1)
 
 
 @pytest.mark.full

@@ -247,33 +247,36 @@ MISTAKES = {
     "no tests": (one(""), "needs tests"),
     "no id": (one(entry=HEAD.replace('id = "X1"\n', "")), "needs the texts id"),
     "a chapter that is not there": (one(head='uses = ["loader"]'), "no such chapter"),
+    "a section that is nowhere": (one(entry=HEAD + 'section = "nowhere"\n'), "section"),
+    "what its author saw without what differs": (one(entry=HEAD + 'saw = "Two."\n'), "together"),
+    "what is no sentence": (one(entry=HEAD + 'saw = "Two"\ndiffers = "It."\n'), "whole sentences"),
+    "a number as a text": (one(entry=HEAD + "saw = 2\ndiffers = 2\n"), "texts"),
     "syntax that is no TOML": ("[[claim]\n", "cannot be read"),
 }
+
+
+def written(folder, text, chapter="c"):
+    (folder / chapter).mkdir(exist_ok=True)
+    (folder / chapter / "claims.toml").write_text(text)
+    return folder / chapter / "claims.toml"
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_claims(tmp_path, mistake):
     text, says = MISTAKES[mistake]
-    (tmp_path / "c").mkdir()
-    path = tmp_path / "c" / "claims.toml"
-    path.write_text(text)
     with pytest.raises(UserError, match=says) as caught:
-        claims.read(path, "c")
+        claims.read(written(tmp_path, text), "c")
     assert "claims.toml" in str(caught.value)
 
 
 def test_good_claims(tmp_path):
-    (tmp_path / "c").mkdir()
-    path = tmp_path / "c" / "claims.toml"
     for text in (one(), one(size()), one('{kind = "never", number = "x", rate = 0.1}'), one(rule(interest="-0.1"))):
-        path.write_text(text)
-        assert len(claims.read(path, "c").claims) == 1
+        assert len(claims.read(written(tmp_path, text), "c").claims) == 1
 
 
 def test_id_twice(tmp_path, monkeypatch):
     for chapter in ("c", "d"):
-        (tmp_path / chapter).mkdir()
-        (tmp_path / chapter / "claims.toml").write_text(one())
+        written(tmp_path, one(), chapter)
     monkeypatch.setattr(claims, "NOTEBOOKS", tmp_path)
     monkeypatch.setattr(claims, "UNWRITTEN", tmp_path / "none")
     with pytest.raises(UserError, match="X1 stands twice"):
