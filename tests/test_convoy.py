@@ -4,13 +4,13 @@ import ctypes
 import os
 import socket
 import threading
-import time
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import psutil
 import pytest
+from faults import small
 from of_chapter import Golden, outcome_of, result_of, rows_of
 
 from ffilab.judge import sentences
@@ -36,20 +36,13 @@ def echo(load, label=GIL, order=SHORT, **options):
 
 def ours():
     """Processes of this chapter that this run of the tests started, and that stay: one that was killed has a moment to die."""
-    deadline = time.monotonic() + 5
-    while (found := still_there()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return found
 
+    def belongs(process):
+        is_of_this_run = process.environ().get("FFILAB_BUILD") == os.environ["FFILAB_BUILD"]
+        return is_of_this_run and str(NATIVE / "convoy") in " ".join(process.cmdline())
 
-def still_there():
-    found = []
-    for process in psutil.process_iter(["cmdline", "environ", "status"]):
-        folder = (process.info["environ"] or {}).get("FFILAB_BUILD")
-        line = " ".join(process.info["cmdline"] or [])
-        if folder == os.environ["FFILAB_BUILD"] and str(NATIVE / "convoy") in line:
-            found.append(line)
-    return found
+    small.wait_for(lambda: not small.running(belongs), 5)
+    return small.running(belongs)
 
 
 # ---- the experiments ----
@@ -160,16 +153,6 @@ def test_the_server_is_on_loopback_only():
 # ---- the analysis ----
 
 
-def runs_of(case_seconds, label=GIL):
-    """Runs of the echo server, one a round: case -> seconds that a request takes."""
-    rows = [
-        {"interpreter": label, "case": case, "rate": 1 / took, "ended": "ok", "p50": 1e6 * took}
-        for case, several in case_seconds.items()
-        for took in several
-    ]  # fmt: skip
-    return pd.DataFrame(rows)
-
-
 def test_where_nothing_can_be_pinned_claim_and_sentences_say_so():
     golden, unpinned = Golden("convoy"), {"case": experiment.LOADS, "pinning": [results.FREE]}
     titles = {"echo server": "case", "echo server, further loads": "case", "timeline": "pinning"}
@@ -208,7 +191,9 @@ def test_what_the_exercise_says(yours, says):
 def test_who_waits_is_checked_by_the_run():
     waiting = {results.APART, "asyncio server, 1 CPU thread"}
     answers = {case: case in waiting for case in exercise.ASKED}
-    runs = runs_of({case: [0.01 if waits else 50e-6] * 6 for case, waits in answers.items()})
+    took = {case: 1e4 if waits else 50.0 for case, waits in answers.items()}
+    rows = [{"interpreter": GIL, "case": case, "ended": "ok", "p50": us} for case, us in took.items()]
+    runs = pd.DataFrame(rows * 6)
     assert all(": right;" in line for line in exercise.check_waits(answers, runs))
     wrong = {case: not waits for case, waits in answers.items()}
     assert all(": not so;" in line for line in exercise.check_waits(wrong, runs))

@@ -154,11 +154,7 @@ def test_a_file_of_corners_that_the_ledger_does_not_know_is_refused(tmp_path):
 
 
 def test_a_stale_page_is_said_beside_its_corner():
-    rows = [replace_stale(row) for row in ledger_of({})]
+    rows = [{**row, "stale": ["figures.py"] * (row["id"] == "A12")} for row in ledger_of({})]
     one = places(rows)["dynamic loading"]
     assert one.word == "yes, here (page is stale)"
     assert corner_map.page(rows).count(one.word) >= 3
-
-
-def replace_stale(row):
-    return {**row, "stale": ["figures.py"]} if row["id"] == "A12" else row

@@ -54,10 +54,6 @@ def share(intervals, truths):
     return np.mean([one.low <= math.exp(truth) <= one.high for one, truth in zip(intervals, truths, strict=True)])
 
 
-def about_the_level(covered):
-    return LEVEL - 0.015 <= covered <= LEVEL + 0.012
-
-
 @pytest.mark.full
 def test_the_interval_over_layouts_covers_and_that_of_one_binary_does_not(runs):
     truth, found = runs
@@ -98,7 +94,7 @@ def test_the_difference_of_two_estimates_covers():
         found = difference(one, other)
         assert 9 < found.freedom < 24
         hits.append(not found.at().excludes(math.exp(0.1)))
-    assert about_the_level(np.mean(hits))
+    assert LEVEL - 0.015 <= np.mean(hits) <= LEVEL + 0.012
 
 
 # ---- variance components ----

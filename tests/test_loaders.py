@@ -189,14 +189,10 @@ PROGRAMS = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def priced(monkeypatch, library):
+@pytest.mark.parametrize(("program", "says"), PROGRAMS)
+def test_the_repaired_program_is_checked(monkeypatch, library, program, says):
     monkeypatch.setattr(exercise, "LIBRARY", str(library))
     monkeypatch.setattr(exercise, "price", lambda record: Interval(20.0, 19.0, 21.0))
-
-
-@pytest.mark.parametrize(("program", "says"), PROGRAMS)
-def test_the_repaired_program_is_checked(priced, program, says):
     lines = exercise.check_program(Repairing(), program, None)
     assert len(lines) == len(says)
     assert all(line.startswith(start) for line, start in zip(lines, says)), lines

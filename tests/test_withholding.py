@@ -38,20 +38,15 @@ def compiling(folder):
         yield
 
 
-def served():
-    """The convoy's server, with and without a CPU thread beside it."""
-    session = Measuring("convoy", [GIL])
-    cases = [convoy.serving(GIL, convoy.LOADS[name], convoy.FURTHER_ORDER, name) for name in convoy.ON_EVERY_BUILD]
-    session.run("echo server", cases, BUDGETS["quick"].repeats)
-    session.close()
-    return session
-
-
 @pytest.mark.full
 def test_servers_beside_a_compiler_stay_disturbed(tmp_path, quiet_progress):
-    """Calls beside burners: tests/faults/test_cores.py."""
+    """With and without a CPU thread in them. Calls beside burners: tests/faults/test_cores.py."""
+    session = Measuring("convoy", [GIL])
+    cases = [convoy.serving(GIL, convoy.LOADS[name], convoy.FURTHER_ORDER, name) for name in convoy.ON_EVERY_BUILD]
     with compiling(tmp_path):
-        checks = controls.settled(controls.checks(served()))
+        session.run("echo server", cases, BUDGETS["quick"].repeats)
+        session.close()
+    checks = controls.settled(controls.checks(session))
     mostly = {check.source for check in checks if check.bias == math.inf and not check.passed}
     # What else runs beside the tests may disturb the run as a whole, which has no name.
     assert mostly - {""} == {"echo server"}

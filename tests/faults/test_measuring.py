@@ -3,19 +3,12 @@
 import os
 from collections import Counter
 
-import psutil
 import pytest
 
+from faults import small
 from ffilab.measure import runner, workers
 from ffilab.measure.plan import Arm, plan
 from ffilab.setup.catalogue import GIL
-
-
-def group_of(pid):
-    try:
-        return os.getpgid(pid)
-    except ProcessLookupError:
-        return None
 
 
 @pytest.mark.parametrize(
@@ -44,4 +37,4 @@ def test_a_worker_that_fails_costs_one_restart(smoke, tmp_path, monkeypatch, act
     blocks = Counter(block["restart"] for block in record.blocks)
     assert sum(count == smoke.blocks for count in blocks.values()) == smoke.restarts - 1
     pids = [facts["pid"] for restart in record.restarts for facts in restart["facts"].values()]
-    assert not [pid for pid in psutil.pids() if group_of(pid) in pids]
+    assert not small.running(lambda one: os.getpgid(one.pid) in pids)
