@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ffilab.judge.estimates import Counted, Location, Measurement, Share
 from ffilab.measure.lines import Writer
 from ffilab.measure.reading import Session
 from ffilab.measure.record import Record
@@ -52,6 +53,21 @@ def timed(logs, drawn=None, loops=1000, builds=1, name="calls", ns=1e3, **column
         ],
         end={"machine": {"load": 0.1, "steal_s": 0.0}},
     )  # fmt: skip
+
+
+def about(value, error=0.005, n=20):
+    """A measurement with this centre."""
+    return Measurement(Location(value, error, n - 1, n), "")
+
+
+def seen(events, trials=30):
+    """An event that was seen in so many runs."""
+    return Measurement(Share(events, trials), "")
+
+
+def counted(value):
+    """What was counted, and has no width."""
+    return Measurement(Counted(value), "")
 
 
 def write(record, path):

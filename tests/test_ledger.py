@@ -6,7 +6,7 @@ import pytest
 
 from ffilab.judge import claims, ledger, numbers, verdicts
 from ffilab.judge.claims import Claim
-from ffilab.judge.estimates import Counted, Location, Measurement, Share
+from ffilab.judge.estimates import Location, Measurement
 from ffilab.judge.numbers import Number, Numbers
 from ffilab.judge.rules import YES, Never, Occurs, Side, Size
 from ffilab.measure.foreign import find
@@ -14,6 +14,7 @@ from ffilab.measure.reading import Reading
 from ffilab.run.errors import UserError
 from ffilab.setup.catalogue import GIL
 from tests.golden_pages import GOLDEN
+from tests.made_up import about, counted, seen
 
 SIDE = Side("x", direction="above", null=1.0, interest=0.05)
 
@@ -31,11 +32,7 @@ def given(number, is_result=True, withheld=None):
     return ledger.Given({"x": number}, {"is_result": is_result}, withheld or {})
 
 
-EXACT = Measurement(Counted(1.2), "")
-
-
-def about(value):
-    return Measurement(Location(value, 0.005, 19, 20), "")
+EXACT = counted(1.2)
 
 
 def claim(*rules, chapter="c", **further):
@@ -96,11 +93,11 @@ def test_expected_wrong_answers_count_the_chances_for_one():
 
     assert expected(SIDE, about(1.2)) == expected(SIDE, about(0.9)) == pytest.approx(0.01)
     assert expected(SIDE, about(1.05)) == 0  # it is open
-    assert expected(SIDE, Measurement(Counted(1.2), "")) == 0
+    assert expected(SIDE, counted(1.2)) == 0
     # That something is rarer than a rate rests on an interval; that it was seen does not.
     for rule in (Never("x", rate=0.15), Occurs("x", rate=0.15)):
-        assert expected(rule, Measurement(Share(0, 30), "")) == pytest.approx(0.01)
-        assert expected(rule, Measurement(Share(1, 30), "")) == 0
+        assert expected(rule, seen(0)) == pytest.approx(0.01)
+        assert expected(rule, seen(1)) == 0
     assert ledger.expected_wrong([ledger.judge(claim(SIDE), None)]) == 0
 
 

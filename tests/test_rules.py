@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ffilab.judge import controls
-from ffilab.judge.estimates import LEVEL, TRIMMED_FROM, Counted, Interval, Location, Measurement, Share
+from ffilab.judge.estimates import LEVEL, TRIMMED_FROM, Interval, Location, Measurement
 from ffilab.judge.rules import (
     KINDS,
     NO,
@@ -23,6 +23,7 @@ from ffilab.judge.rules import (
 )
 from ffilab.measure import noise
 from ffilab.run.paths import ROOT
+from tests.made_up import about, counted, seen
 
 ABOVE = Side("x", direction="above", null=1.0, interest=0.02)
 BELOW = Side("x", direction="below", null=1.0, interest=0.5)
@@ -31,13 +32,8 @@ SIZE = Size("x", null=1.0, published=1.4, margin=0.25)
 EQUAL = Equal("x", null=1.0, margin=0.1)
 
 
-def number(value, n=20):
-    """A measurement with this centre; its own width plays no part where an interval is given beside it."""
-    return Measurement(Location(value, 0.01, n - 1, n), "")
-
-
 def of(rule, value, low, high):
-    return rule.of(number(value), Interval(value, low, high)).verdict
+    return rule.of(about(value), Interval(value, low, high)).verdict
 
 
 @pytest.mark.parametrize(
@@ -51,7 +47,7 @@ def of(rule, value, low, high):
     ],
 )
 def test_how_many_runs_without_an_event_say_enough(rule, events, trials, verdict, says):
-    answer = rule.answer(Measurement(Share(events, trials), ""))
+    answer = rule.answer(seen(events, trials))
     assert answer.verdict == verdict
     assert says in answer.reason
 
@@ -59,7 +55,7 @@ def test_how_many_runs_without_an_event_say_enough(rule, events, trials, verdict
 @pytest.mark.parametrize("kind", [Occurs, Never])
 def test_an_event_is_counted_and_not_estimated(kind):
     with pytest.raises(TypeError, match="counts"):
-        kind("x", rate=0.1).answer(number(0.0))
+        kind("x", rate=0.1).answer(about(0.0))
 
 
 @pytest.mark.parametrize(
@@ -84,11 +80,11 @@ def test_a_bias_below_half_of_what_is_of_interest_can_be_borne(rule, log, bias):
 def test_only_what_was_seen_or_counted_is_a_proof():
     for kind in (Never, Occurs):
         rule = kind("x", rate=0.1)
-        assert rule.is_proof(Measurement(Share(1, 30), ""))
-        assert not rule.is_proof(Measurement(Share(0, 30), ""))
-    assert not ABOVE.is_proof(Measurement(Share(30, 30), ""))
-    assert not ABOVE.is_proof(number(2.0))
-    assert ABOVE.is_proof(Measurement(Counted(2.0), ""))
+        assert rule.is_proof(seen(1))
+        assert not rule.is_proof(seen(0))
+    assert not ABOVE.is_proof(seen(30))
+    assert not ABOVE.is_proof(about(2.0))
+    assert ABOVE.is_proof(counted(2.0))
 
 
 @pytest.mark.parametrize("rule", [ABOVE, BELOW, SIZE, EQUAL])
@@ -127,7 +123,7 @@ def test_more_runs_without_an_event_never_weaken_never(events, trials, more, rat
     """Nor do more runs turn a refutation, or a proof, into its opposite."""
     events = min(events, trials)
     for rule in (Never("x", rate=rate), Occurs("x", rate=rate)):
-        before, after = (rule.answer(Measurement(Share(events, n), "")).verdict for n in (trials, trials + more))
+        before, after = (rule.answer(seen(events, n)).verdict for n in (trials, trials + more))
         assert after == before or before == OPEN
 
 
