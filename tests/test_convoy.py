@@ -1,4 +1,4 @@
-"""The chapter on the convoy: servers and CPU work end, whatever happens; the analysis finds what was put in."""
+"""The chapter on the convoy: servers and CPU work end, whatever happens; the analysis copes with what golden records do not hold."""
 
 import ctypes
 import os

@@ -13,7 +13,7 @@ from made_up import FACTS, timed, write
 
 from ffilab.judge import basis, ledger, statistics
 from ffilab.judge.claims import Claim
-from ffilab.judge.estimates import Counted, Location, Measurement
+from ffilab.judge.estimates import Counted, Measurement
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import Side
 from ffilab.judge.verdicts import HOLDS
@@ -299,11 +299,6 @@ def test_a_row_of_one_binary_says_so_and_nothing_of_another_session():
     # What was counted, and not timed, has nothing beside it either.
     assert row(Counted(1.2), rests_on())["beside"] == {}
     assert ledger.verdict_of(row(Counted(1.2), rests_on())) == HOLDS
-
-
-def test_the_two_intervals_have_their_names():
-    assert list(basis.two(an_estimate([*range(16), *range(4)]))) == [basis.MIDDLE, basis.ANOTHER_SESSION]
-    assert basis.two(Location.of(np.arange(5.0))) == basis.two(Counted(1.0)) == {}
 
 
 @pytest.mark.parametrize(("gil", "said"), [(1, True), (16, False)])

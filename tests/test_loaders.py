@@ -1,4 +1,4 @@
-"""The chapter on loaders: what is certain is so on every interpreter; the analysis finds what was put in."""
+"""The chapter on loaders: what is certain is so on every interpreter; the analysis copes with what golden records do not hold."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""The chapter on where threads run: pinning is what it says, the analysis finds what was put in, the exercises check."""
+"""The chapter on where threads run: pinning is what it says, what is lacking is said, the exercises check."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The lottery of the chapter on code placement: made-up duels of known truth."""
+"""The lottery of the chapter on code placement: made-up duels in which rounds, tools or orders are missing or others."""
 
 import itertools
 from types import SimpleNamespace

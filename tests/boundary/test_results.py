@@ -1,4 +1,4 @@
-"""The analysis of the chapter on the boundary finds what was put in."""
+"""The analysis of the chapter on the boundary: the choice of a binding, call paths, processes that died, sizes."""
 
 import shutil
 import subprocess
