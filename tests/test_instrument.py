@@ -1,4 +1,4 @@
-"""The instrument: what is disturbed and measured again, description, second and third axis, two runs compared."""
+"""The instrument: description, second and third axis, and what is a finding."""
 
 import os
 
@@ -40,15 +40,6 @@ def test_samples_that_are_all_equal_do_not_differ():
     """A clock with coarse steps gives one value for everything."""
     pair = description.pairs({"a": np.full(120, 150), "b": np.full(110, 150)}).iloc[0]
     assert (pair["U p"], pair["BH p"], pair["faster"], pair["shift"]) == (1, 1, "neither", 0)
-
-
-@pytest.mark.full
-@pytest.mark.skipif(instructions.available() is not None, reason=str(instructions.available()))
-def test_instruction_count_is_repeatable_to_a_tenth():
-    arm = noop("CDLL")
-    first, second = (instructions.per_call([GIL], [arm])[GIL, "CDLL"] for _ in range(2))
-    assert first == pytest.approx(second, abs=0.1)
-    assert first > 100
 
 
 @pytest.mark.full

@@ -103,3 +103,29 @@ def test_a_project_may_take_its_sources_from_a_neighbour(monkeypatch, tmp_path):
     native.build(other, [installed.load(BY_LABEL["3.14"])], tmp_path / "out")
     assert (built[0] / "code.c").read_text() == "int x;"
     assert (built[0] / "version").read_text() == "other"
+
+
+@pytest.mark.full
+def test_changing_one_source_rebuilds_one_project(tmp_path):
+    """And a project that fails leaves its reason, in one line with the compiler's last error."""
+    root, out, interpreter = tmp_path / "native", tmp_path / "out", installed.load(BY_LABEL["3.14"])
+    ignore = shutil.ignore_patterns("build", "*.egg-info")
+    project = shutil.copytree(NATIVE / "loaders" / "detach_attach", root / "chapter" / "detach_attach", ignore=ignore)
+    library(root / "chapter")
+    (source,), target = project.glob("*.c"), out / "chapter" / installed.soabi(interpreter)
+
+    def times():
+        assert native.build_all([interpreter], root, out) == []
+        (module,) = target.glob("*.so")
+        return [path.stat().st_mtime_ns for path in (module, out / "chapter" / "libtiny.so")]
+
+    first = times()
+    source.write_text(source.read_text() + "\n")
+    second = times()
+    assert first[0] < second[0]
+    assert first[1] == second[1]
+    source.write_text("#error the sky is falling\n")
+    (failure,) = native.build_all([interpreter], root, out)
+    assert "error: #error the sky is falling" in failure
+    (reason,) = target.glob("missing-*.txt")
+    assert "the sky is falling" in reason.read_text()

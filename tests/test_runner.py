@@ -1,16 +1,12 @@
 """The bench on real interpreters, with arms that behave and arms that do not."""
 
 import itertools
-import json
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import psutil
 import pytest
 
-from ffilab.judge import statistics
-from ffilab.judge.estimates import MIN_VALUES
 from ffilab.measure import runner
 from ffilab.measure.plan import EMPTY, Arm, controls, plan
 from ffilab.measure.worker import PARTS
@@ -102,27 +98,6 @@ def test_an_arm_may_ask_for_the_gil_of_a_t_build(run):
         gil = {name: facts["gil_enabled"] for name, facts in restart["facts"].items()}
         assert gil == {f"{FREE_THREADED}/shared": False, f"{FREE_THREADED}/GIL on": True}
     assert all(record.times(FREE_THREADED, name).size for name in ("fine", "with the GIL", f"{EMPTY} (GIL on)"))
-
-
-def test_comparison_of_a_call_with_itself_has_the_ratio_one_inside_or_near(run, smoke):
-    record = run(arm("fine"), Arm.of("fine again", str(ARMS), "fine"))
-    cells = (GIL, "fine"), (GIL, "fine again")
-    result = statistics.compare(record, *cells)
-    # Batches that had company on the core do not count, and a restart may have had no others.
-    kept = np.isfinite(statistics.log_ratios(record, *cells))
-    assert len(kept) == smoke.restarts
-    assert result.estimate.n == kept.sum()
-    if kept.sum() >= MIN_VALUES:
-        assert result.ratio.low <= result.ratio.value <= result.ratio.high
-        assert result.difference.low <= result.difference.high
-
-
-def test_the_record_says_where_it_comes_from(run):
-    record = run(arm("fine"))
-    assert {"cpu", "cores", "system", "libc", "compiler", "commit", "date", "load"} <= set(record.run["machine"])
-    assert {"load", "steal_s", "throttled_s", "strangers_s", "wall_s", "again"} <= set(record.blocks[0])
-    assert {"version", "route", "config_args", "packages"} <= set(record.run["interpreters"][GIL])
-    assert json.loads(record.path.read_text().splitlines()[-1])["kind"] == "end"
 
 
 def pids(record, group):

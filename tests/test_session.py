@@ -231,39 +231,12 @@ def test_a_case_gets_its_arguments_as_they_are(session, tmp_path):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(
-    ("code", "ended"),
-    [
-        ("import os; os.abort()", "killed by SIGABRT"),
-        ("while True: pass", "timeout"),
-        ("raise SystemExit(7)", "exit code 7"),
-        ("x = bytearray(1 << 40)", "exit code 1"),
-    ],
-)
-def test_how_a_process_ended_is_a_result(tmp_path, code, ended):
-    file = tmp_path / "experiment.py"
-    file.write_text(f"def bad():\n    {code}\n")
-    assert Case.of(GIL, str(file), "bad", timeout_s=3).run().ended == ended
-
-
-@pytest.mark.full
 def test_the_gil_that_an_import_turned_on_stops_the_chapter(session, tmp_path):
     file = tmp_path / "experiment.py"
     file.write_text("import sys\ndef on():\n    return {}\n\nsys._is_gil_enabled = lambda: True\n")
     session.run("with", [Case.of(GIL, str(file), "on")], 1)
     with pytest.raises(UserError, match="the GIL was on at the end"):
         session.run("without", [Case.of(FREE_THREADED, str(file), "on")], 1)
-
-
-@pytest.mark.full
-def test_a_case_may_ask_for_the_gil_of_a_t_build(session, tmp_path):
-    file = tmp_path / "experiment.py"
-    file.write_text("import sys\ndef look():\n    return {'on': sys._is_gil_enabled()}\n")
-    cases = [Case.of(FREE_THREADED, str(file), "look", named={"GIL": gil}, environment=environment)
-             for gil, environment in (("on", {"PYTHON_GIL": "1"}), ("off", {}))]  # fmt: skip
-    rows = session.run("GIL", cases, 1)
-    assert dict(zip(rows["GIL"], rows["on"])) == {"on": True, "off": False}
-    assert {child["environment"].get("PYTHON_GIL") for child in session.record.children} == {"1", None}
 
 
 def test_a_program_prints_its_rows_last():
