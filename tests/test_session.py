@@ -19,12 +19,6 @@ pytestmark = pytest.mark.usefixtures("quiet_progress", "quiet_machine")
 ARMS = "tests/hostile_arms.py"
 
 
-@pytest.fixture
-def session(monkeypatch, tmp_path):
-    monkeypatch.setattr(sessions, "RECORDS", tmp_path)
-    return sessions.Measuring("chapter", [GIL, FREE_THREADED])
-
-
 def rows(*results):
     """A step that brings back these results, one after the other."""
     left = list(results)
