@@ -82,6 +82,11 @@ def logged(command, log: Path, *, on_line=None, **options) -> int:
     return code
 
 
+def without_make() -> dict[str, str]:
+    """Our environment without what a make that started us says to its own."""
+    return {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+
+
 def disk_full(path) -> UserError:
     return UserError(f"The disk that holds {path} is full: free some space there and run the same command again.")
 
