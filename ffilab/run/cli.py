@@ -33,6 +33,8 @@ DISTURBING = (
     "PYTHON_THREAD_INHERIT_CONTEXT",
 )
 MEASURING = {"book", "chapter", "more", "study", "lab"}
+
+
 # A module that not every verb needs.
 late = importlib.import_module
 
@@ -54,70 +56,64 @@ def verbs(context):
 
 verbs.add_command(command.time)
 
-
-def records(source: str) -> Path | None:
-    """The folder of records that FROM names, or None without one."""
-    return late("ffilab.measure.foreign").unpacked(source) if source else None
-
-
-def checked(_, option: click.Option, name: str) -> str:
-    """The name of a budget. Raises UserError for any other."""
-    name = name or option.default
-    if name not in BUDGETS:
-        raise UserError(f"BUDGET is {name!r}: it must be one of {', '.join(BUDGETS)}.")
-    return name
-
-
-def budget_option(default: str, what: str):
-    told = {"envvar": settings.BUDGET, "default": default, "show_default": True, "callback": checked}
-    return click.option("--budget", help=what, **told)
-
-
 kernels_option = click.option(
-    "--kernels",
-    "request",
-    envvar=settings.KERNELS,
-    default="",
-    callback=lambda _, __, kernels: catalogue.parse(kernels),
-    help="Labels such as '3.14 3.14t=/path/python', `pair` or `all`.",
+    "--kernels", envvar=settings.KERNELS, default="", help="Labels such as '3.14 3.14t=/path/python', `pair` or `all`."
 )
-quick_option = budget_option("quick", "smoke, room, quick or full.")
+budget_option = click.option(
+    "--budget", envvar=settings.BUDGET, default="quick", show_default=True, help="smoke, room, quick or full."
+)
+
+
 from_option = click.option(
     "--from",
     "source",
     envvar=settings.FROM,
     default="",
-    callback=lambda _, __, source: records(source),
     help="A folder or bundle of records: make the pages from them.",
 )
 
 
+def records(source: str) -> Path | None:
+    """Return the folder of records that FROM names, or None without one."""
+    return late("ffilab.measure.foreign").unpacked(source) if source else None
+
+
+def budget_name(name: str) -> str:
+    if name not in BUDGETS:
+        raise UserError(f"BUDGET is {name!r}: it must be one of {', '.join(BUDGETS)}.")
+    return name
+
+
 @verbs.command()
 @kernels_option
-@quick_option
+@budget_option
 @from_option
-def book(request, budget, source):
+def book(kernels, budget, source):
     """Set up what is missing, measure every chapter afresh, render _build/html."""
-    late("ffilab.page.book").book(request, budget, source=source)
+    late("ffilab.page.book").book(catalogue.parse(kernels), budget_name(budget or "quick"), source=records(source))
 
 
 @verbs.command()
 @click.argument("name", default="")
 @kernels_option
-@quick_option
+@budget_option
 @from_option
-def chapter(name, request, budget, source):
+def chapter(name, kernels, budget, source):
     """Measure one chapter afresh, then render the book with it."""
-    late("ffilab.page.book").book(request, budget, only=name, source=source)
+    late("ffilab.page.book").book(
+        catalogue.parse(kernels), budget_name(budget or "quick"), only=name, source=records(source)
+    )
 
 
 @verbs.command()
 @click.argument("name", default="")
 @kernels_option
-@quick_option
-def more(name, request, budget):
+@budget_option
+def more(name, kernels, budget):
     """Measure another session, with new layouts, on top of those that the pages rest on; then render."""
-    late("ffilab.page.book").book(request, budget, only=name or None, more=True)
+    late("ffilab.page.book").book(
+        catalogue.parse(kernels), budget_name(budget or "quick"), only=name or None, more=True
+    )
 
 
 @verbs.command()
@@ -128,16 +124,16 @@ def html():
 
 @verbs.command("kernels")
 @kernels_option
-def kernels_verb(request):
+def kernels_verb(kernels):
     """Set up the interpreters and their Jupyter kernels."""
-    environments.provision(request)
+    environments.provision(catalogue.parse(kernels))
 
 
 @verbs.command()
 @kernels_option
-def native(request):
+def native(kernels):
     """Build everything under native/ for the kernels at hand."""
-    if late("ffilab.setup.native").build_all(environments.provision(request)):
+    if late("ffilab.setup.native").build_all(environments.provision(catalogue.parse(kernels))):
         raise UserError("Some extensions were left out: see the lines above.")
 
 
@@ -155,17 +151,21 @@ def test(pytest_options):
 @click.argument("pytest_options", nargs=-1, type=click.UNPROCESSED)
 def test_all(pytest_options):
     """Set up the chapter pair and run the long tests. Further words go to pytest."""
+    set_up_for_tests(slow=True)
     # By file: what measures or renders for many tests of a file does it once.
     sys.exit(pytest("full", "loadfile", *pytest_options))
 
 
+def set_up_for_tests(slow: bool) -> None:
+    """Set up the chapter pair and the native projects. slow: also what says that it is slow to build."""
+    late("ffilab.page.book").set_up(catalogue.parse("pair"), slow=slow)
+
+
 def pytest(part: str, shared_by: str, *options: str) -> int:
-    """Set up, and run the tests with this marker expression on all cores; the long ones also with what says that it is slow to build.
-    shared_by: how pytest-xdist hands them out.
+    """Run the tests with this marker expression on all cores. shared_by: how pytest-xdist hands them out.
 
     Returns pytest's exit code, and 0 if options chose none of these tests.
     """
-    late("ffilab.page.book").set_up(catalogue.parse("pair"), slow=part == "full")
     command = [sys.executable, "-m", "pytest", "-m", part, "-n", "auto", "--maxprocesses", "4", "--dist", shared_by]
     code = subprocess.run([*command, "--durations=15", *options], cwd=paths.ROOT).returncode
     return 0 if code == 5 and options else code
@@ -173,13 +173,14 @@ def pytest(part: str, shared_by: str, *options: str) -> int:
 
 @verbs.command()
 @click.argument("name")
-@quick_option
+@budget_option
 @click.option(
     "--chapter", help="Of the study of characteristics: one chapter only; its rows replace those that were kept."
 )
 @click.option("--sessions", type=click.IntRange(min=1), help="Of a study that keeps sessions: so many more.")
 def study(name, budget, chapter, sessions):
     """Run a study that is no chapter: `characteristics`, or a module of `studies` such as contest (its `main(budget)`)."""
+    budget = budget_name(budget or "quick")
     if name == "characteristics":
         return characteristics(chapter)
     studies = [path.stem for path in (paths.ROOT / "studies").glob("*.py") if "def main(" in path.read_text()]
@@ -227,16 +228,17 @@ def compare(run_a, run_b):
 @verbs.command()
 @click.argument("name", default="")
 @kernels_option
-@budget_option("room", "How long a cell measures.")
-def lab(name, request, budget):
+@click.option("--budget", envvar=settings.BUDGET, default="room", show_default=True, help="How long a cell measures.")
+def lab(name, kernels, budget):
     """Start JupyterLab on loopback, with what its notebooks need: interpreters, native code, layouts to measure on.
 
     NAME opens one chapter, and builds no more than that needs. What is measured there lies apart, in _build/lab.
     """
     chapters, pool = late("ffilab.page.chapters"), late("ffilab.setup.layouts").OF_LAB
+    budget = budget_name(budget or "room")
     notebook = chapters.chapter(name).source if name else paths.NOTEBOOKS
     built = chapters.with_uses(name) if name else None
-    labels = [interpreter.label for interpreter in late("ffilab.page.book").set_up(request, built)]
+    labels = [interpreter.label for interpreter in late("ffilab.page.book").set_up(catalogue.parse(kernels), built)]
     late("ffilab.setup.layout_pool").make(pool, labels, BUDGETS[budget].layouts, secrets.randbits(32))
     environment = {**os.environ, **settings.telling(layouts=str(pool)), settings.BUDGET: budget}
     environment |= {"JUPYTER_PATH": str(paths.ROOT / "kernels"), "PYTHONPATH": str(paths.ROOT)}

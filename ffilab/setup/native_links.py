@@ -152,8 +152,7 @@ def link(record: Path, target: Path, order: random.Random) -> Path:
     described = json.loads((record / DESCRIPTION).read_text())
     functions = tuple(relink.Function(*pair) for pair in json.loads((record / FUNCTIONS).read_text()))
     placed = relink.shuffled(functions, order)
-    pad = order.randrange(0, relink.MAX_PAD, relink.ALIGNED)
-    return relink.run(target, described["arguments"], placed, pad, described["compiler"], record)
+    return relink.run(target, described["arguments"], placed, relink.pad(order), described["compiler"], record)
 
 
 def recorded(chapter: Path, tag: str) -> dict[Path, Path | None]:

@@ -26,10 +26,8 @@ def debian_sites() -> list[str]:
     """The sites that this machine's apt is configured with; empty without apt."""
     if not shutil.which("apt-get"):
         return []
-    listing = subprocess.run(
-        ["apt-get", "indextargets", "--format", "$(SITE)"], capture_output=True, text=True, check=False
-    )
-    return list(dict.fromkeys(listing.stdout.split()))
+    command = ["apt-get", "indextargets", "--format", "$(SITE)"]
+    return list(dict.fromkeys(subprocess.run(command, capture_output=True, text=True).stdout.split()))
 
 
 def candidate_urls(source: Source) -> list[str]:
