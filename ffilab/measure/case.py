@@ -11,7 +11,7 @@ import signal
 import subprocess
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ffilab.measure.source import source_of
@@ -92,10 +92,8 @@ class Case:
         layout = layout or as_installed(self.interpreter)
         environment = resolved(self.environment, built=layout.native)
         outcome = answer(self.command(seed, layout), self.timeout_s, environment, self.memory_bytes)
-        if outcome.result is None:
-            return outcome
-        answered = outcome.result
-        return Outcome(answered["result"], outcome.ended, outcome.error, answered["gil_enabled"])
+        # A worker says both; who brought nothing says neither.
+        return replace(outcome, **(outcome.result or {}))
 
 
 @dataclass(frozen=True)

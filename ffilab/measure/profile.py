@@ -60,11 +60,8 @@ def perf_available() -> str | None:
     if not shutil.which("perf"):
         return "perf is not installed: `make doctor` names the package"
     with tempfile.TemporaryDirectory() as folder:
-        trial = subprocess.run(
-            ["perf", "record", "-e", "cpu-clock", "-o", f"{folder}/perf.data", "--", "true"],
-            capture_output=True,
-            text=True,
-        )
+        command = ["perf", "record", "-e", "cpu-clock", "-o", f"{folder}/perf.data", "--", "true"]
+        trial = subprocess.run(command, capture_output=True, text=True)
     return None if trial.returncode == 0 else f"perf may not sample here: {trial.stderr.strip().splitlines()[-1]}"
 
 
@@ -77,7 +74,10 @@ def look(label: str, arm: Arm, loops: int) -> dict:
     """
     with tempfile.TemporaryDirectory() as folder:
         if perf_available() is None:
-            how, costs = "perf cpu-clock", _perf(label, arm, loops, Path(folder))
+            command, environment = instructions.command(label, arm, loops), instructions.environment()
+            what = f"{arm.name} on {label}"
+            how = "perf cpu-clock"
+            costs = sampled(command, what, Path(folder), environment, SAMPLE_HZ, since=START)
         elif instructions.available() is None:
             out = Path(folder) / "callgrind.out"
             instructions.count(label, arm, instructions.LOOPS[1], out)
@@ -95,11 +95,6 @@ def grouped(sample: dict, groups: tuple[tuple[str, re.Pattern], ...] = ()) -> di
         name = next((name for name, pattern in groups if pattern.search(f"{symbol} {binary}")), OTHER)
         counted[name] += cost
     return {name: counted[name] for name in dict.fromkeys([*(name for name, _ in GROUPS), OTHER])}
-
-
-def _perf(label: str, arm: Arm, loops: int, folder: Path) -> Counter:
-    command, environment = instructions.command(label, arm, loops), instructions.environment()
-    return sampled(command, f"{arm.name} on {label}", folder, environment, SAMPLE_HZ, since=START)
 
 
 def sampled(
@@ -124,28 +119,10 @@ def sampled(
             raise UserError(f"perf did not finish {what}.") from None
     if process.returncode:
         raise UserError(f"perf failed on {what}: {err.strip()[-200:]}")
-    listing = subprocess.run(
-        [
-            "perf",
-            "report",
-            "-i",
-            str(data),
-            "--stdio",
-            "--no-children",
-            "--sort",
-            "symbol,dso",
-            "-g",
-            "none",
-            *(["--time", f"{since}%-100%"] if since else []),
-            "--field-separator",
-            "\t",
-            "--fields",
-            "sample,symbol,dso",
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    report = ["perf", "report", "-i", str(data), "--stdio", "--no-children", "--sort", "symbol,dso", "-g", "none"]
+    report += ["--time", f"{since}%-100%"] if since else []
+    report += ["--field-separator", "\t", "--fields", "sample,symbol,dso"]
+    listing = subprocess.run(report, capture_output=True, text=True, check=True).stdout
     found = Counter()
     for line in listing.splitlines():
         parts = [part.strip() for part in line.split("\t")]

@@ -24,7 +24,7 @@ from ffilab.measure.foreign import newest
 from ffilab.measure.lines import Writer
 from ffilab.measure.plan import Arm, plan
 from ffilab.measure.reading import Reading, Session
-from ffilab.measure.record import MAIN, Record
+from ffilab.measure.record import MAIN, PLURAL, Record
 from ffilab.measure.reporting import Reporter
 from ffilab.run import machine, settings
 from ffilab.run.budget import current
@@ -206,10 +206,9 @@ class Measuring(Session):
         self._writer.write(kind, **fields)
         line = json.loads(json.dumps({"kind": kind, **fields}))
         if kind == "end":
-            self._record = dataclasses.replace(self._record, end=line, cut_off=False)
+            self.record = dataclasses.replace(self.record, end=line, cut_off=False)
         else:
-            kinds = {"experiment": "experiments", "child": "children", "observation": "observations"}
-            getattr(self._record, kinds[kind]).append(line)
+            getattr(self.record, PLURAL[kind]).append(line)
 
 
 def shortened(value: str) -> str:
