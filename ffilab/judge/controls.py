@@ -18,6 +18,7 @@ from ffilab.judge.statistics import explained, log_ratios
 from ffilab.measure import noise
 from ffilab.measure.noise import Disturbed
 from ffilab.measure.plan import STEPS, STEPS_MORE, TWINS, control_pair
+from ffilab.measure.reading import once
 from ffilab.measure.record import Record, medians
 
 if TYPE_CHECKING:
@@ -79,13 +80,11 @@ def _settled(control: Control, level: float) -> Check:
     log = getattr(control.estimate, "log", False)
     bias = off(interval, control.truth, log)
     shown = f"{interval.value:.4g} [{interval.low:.4g}, {interval.high:.4g}]"
-    built_in = ""
     if control.truth not in (0, 1):
-        built_in = (
-            f", built in: {control.truth:g}; known to ± {control.estimate.at().half_width:.1%} at the book's level"
-        )
+        known = f"{control.estimate.at().half_width:.1%} at the book's level"
+        shown += f", built in: {control.truth:g}; known to ± {known}"
     size = abs(math.log(interval.value / control.truth)) if log else abs(interval.value - control.truth)
-    return Check(control.kind, control.what, shown + built_in, bias == 0, size, control.source, bias, log)
+    return Check(control.kind, control.what, shown, bias == 0, size, control.source, bias, log)
 
 
 def off(interval: Interval, truth: float, log: bool = True) -> float:
@@ -95,12 +94,9 @@ def off(interval: Interval, truth: float, log: bool = True) -> float:
     return max(0.0, interval.low - truth, truth - interval.high)
 
 
+@once
 def everything(session) -> list[Check]:
     """What every session is asked, and what the chapter asks of its own: `controls` of notebooks/<chapter>/numbers.py."""
-    return session.once(_everything)
-
-
-def _everything(session) -> list[Check]:
     chapter = importlib.import_module(f"notebooks.{session.chapter}.numbers")
     of_chapter = chapter.controls(session) if hasattr(chapter, "controls") else []
     return settled([*checks(session), *of_chapter])
@@ -108,11 +104,8 @@ def _everything(session) -> list[Check]:
 
 def checks(session) -> list[Check | Control]:
     """What every session is asked."""
-    found: list[Check | Control] = []
-    found += [disturbed(session, name) for name in (*titles(session), *session.plans)]
-    for name in session.plans:
-        found += of_record(name, session.timed(name))
-    return found
+    found = [disturbed(session, name) for name in (*titles(session), *session.plans)]
+    return [*found, *(check for name in session.plans for check in of_record(name, session.timed(name)))]
 
 
 def of_record(name: str, record: Record) -> list[Check | Control]:

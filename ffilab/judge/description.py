@@ -20,21 +20,18 @@ def tukey(values: np.ndarray) -> np.ndarray:
 def moments(samples: dict[str, np.ndarray]) -> pd.DataFrame:
     """Per sample: n, mean, median, std, cv, skewness, excess kurtosis and MAD (scaled to sigma), in the samples' unit. As the talk
     has them: over powers of a standard deviation with ddof = 1."""
+    asked = {
+        "n": len,
+        "mean": np.mean,
+        "median": np.median,
+        "std": lambda values: np.std(values, ddof=1),
+        "cv": lambda values: stats.variation(values, ddof=1),
+        "skewness": lambda values: skewness_and_kurtosis(values)[0],
+        "kurtosis": lambda values: skewness_and_kurtosis(values)[1],
+        "MAD": lambda values: stats.median_abs_deviation(values, scale="normal"),
+    }
     return pd.DataFrame(
-        [
-            {
-                "sample": name,
-                "n": len(values),
-                "mean": np.mean(values),
-                "median": np.median(values),
-                "std": np.std(values, ddof=1),
-                "cv": stats.variation(values, ddof=1),
-                "skewness": skewness_and_kurtosis(values)[0],
-                "kurtosis": skewness_and_kurtosis(values)[1],
-                "MAD": stats.median_abs_deviation(values, scale="normal"),
-            }
-            for name, values in samples.items()
-        ]
+        [{"sample": name} | {what: of(values) for what, of in asked.items()} for name, values in samples.items()]
     )
 
 

@@ -34,11 +34,6 @@ COLUMNS = ("interpreter", "arm", "yardstick", "first", "second", "value", "low",
 CHANGED, UNCHANGED = "changed", "no change found"
 
 
-def is_control(arm: str) -> bool:
-    """Is this arm there to control the others, and no result?"""
-    return arm == EMPTY or arm.startswith("control")
-
-
 def yardstick(first: Record, second: Record, label: str) -> str:
     """The arm against which all others of an interpreter are taken. Raises UserError if both records have none in common."""
     for arm in YARDSTICKS:
@@ -86,7 +81,8 @@ def of_arms(first: Record, second: Record) -> Iterator[tuple]:
         if not common:
             continue
         against = yardstick(first, second, label)
-        for name in [against, *(name for name in common if not is_control(name))]:
+        # Controls, and the empty loop, are no results.
+        for name in [against, *(name for name in common if name != EMPTY and not name.startswith("control"))]:
             one, other = (relative(record, (label, name), (label, against)) for record in (first, second))
             yield label, name, against, *change(one, other)
 
@@ -191,29 +187,28 @@ def report(paths: tuple[Path, Path]) -> str:
         check(path)
     table = compare_runs(first, second)
     is_smoke = "smoke" in (first.run["plan"].get("budget"), second.run["plan"].get("budget"))
-    judged = table[table.arm != table.yardstick].assign(
-        said=lambda rows: [answer(row, is_smoke) for row in rows.itertuples()]
-    )
+    judged = table[table.arm != table.yardstick]
+    judged = judged.assign(said=[answer(row, is_smoke) for row in judged.itertuples()])
     names = ["/".join(record.path.parts[-2:]) for record in (first, second)]
     of_processes = "arms" not in first.run["plan"]
-    lines = [in_one_sentence(judged, is_smoke, of_processes)]
-    lines += [f"{names[0]}, then {names[1]}: two runs, not one. Ratios within each run are compared, and no times."]
+    how = "Ratios within each run are compared, and no times."
     if of_processes:
-        lines[-1] = (
-            f"{names[0]}, then {names[1]}: two runs, not one. Processes are compared, one value for each; times among them drift "
-            "with the machine. What does not differ is not listed."
+        how = (
+            "Processes are compared, one value for each; times among them drift with the machine. What does not differ is not "
+            "listed."
         )
+    lines = [in_one_sentence(judged, is_smoke, of_processes), f"{names[0]}, then {names[1]}: two runs, not one. {how}"]
     lines += [f"  measured on {basis(first)}, then on {basis(second)}"]
     lines += [f"  differs: {line}" for line in differences(first, second)]
-    for row in table[table.arm == table.yardstick].itertuples():
-        lines.append(
-            f"  {row.interpreter}: the yardstick, {row.arm!r}, took {shown(row.first)} ns, then {shown(row.second)} ns: "
-            f"the drift is {shown(Interval.of(row))}, of the machine or of its layouts. All below is relative to it."
-        )
-    listed = judged[judged.said == CHANGED] if of_processes else judged
-    for row in listed.itertuples():
-        both = f"{shown(row.first)}, then {shown(row.second)}: {shown(Interval.of(row))}"
-        lines.append(f"  {row.interpreter:6} {row.arm:28} {both}, {row.said}")
+    lines += [
+        f"  {row.interpreter}: the yardstick, {row.arm!r}, took {shown(row.first)} ns, then {shown(row.second)} ns: "
+        f"the drift is {shown(Interval.of(row))}, of the machine or of its layouts. All below is relative to it."
+        for row in table[table.arm == table.yardstick].itertuples()
+    ]
+    lines += [
+        f"  {row.interpreter:6} {row.arm:28} {shown(row.first)}, then {shown(row.second)}: {shown(Interval.of(row))}, {row.said}"
+        for row in (judged[judged.said == CHANGED] if of_processes else judged).itertuples()
+    ]
     return "\n".join(lines)
 
 
@@ -233,20 +228,19 @@ def answer(row, is_smoke: bool) -> str:
 def in_one_sentence(judged: pd.DataFrame, is_smoke: bool, of_processes: bool) -> str:
     """Say for a person what the comparison found. of_processes: by how much these differ between two sessions is not known."""
     changed = [f"{row.arm} on {row.interpreter}" for row in judged.itertuples() if row.said == CHANGED]
+    many, which = f"{len(changed)} of {len(judged)} numbers", "; ".join(changed)
     if is_smoke:
         return "A smoke test is no result: nothing is said of what changed."
     if of_processes and changed:
-        return (
-            f"{len(changed)} of {len(judged)} numbers differ between these two runs: {'; '.join(changed)}. By how much two sessions "
-            "of processes differ anyway is not known."
-        )
-    if of_processes and UNCHANGED in set(judged.said):
-        return f"None of {len(judged)} numbers differs between these two runs."
+        unknown = "By how much two sessions of processes differ anyway is not known."
+        return f"{many} differ between these two runs: {which}. {unknown}"
     if changed:
-        return f"{len(changed)} of {len(judged)} numbers changed: {'; '.join(changed)}."
-    if UNCHANGED in set(judged.said):
-        return f"Nothing changed that two sessions do not differ by anyway ({len(judged)} numbers)."
-    return f"Nothing can be said of what changed: no verdict on any of {len(judged)} numbers."
+        return f"{many} changed: {which}."
+    if UNCHANGED not in set(judged.said):
+        return f"Nothing can be said of what changed: no verdict on any of {len(judged)} numbers."
+    if of_processes:
+        return f"None of {len(judged)} numbers differs between these two runs."
+    return f"Nothing changed that two sessions do not differ by anyway ({len(judged)} numbers)."
 
 
 def shown(interval: Interval) -> str:
