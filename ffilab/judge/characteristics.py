@@ -141,11 +141,6 @@ def part_wrong(part: dict) -> float:
     return sum(part[answer] for answer in DECIDED if is_opposite(answer, part["right"]))
 
 
-def falls_short(row: dict) -> bool:
-    """Is the right verdict given in fewer than MIN_RIGHT of the runs?"""
-    return right_share(row) < MIN_RIGHT
-
-
 def kept(path: Path = EVIDENCE) -> list[dict]:
     """The table as it was kept, without rows that say no more than their `before` and have to be made yet."""
     return [row for row in everything(path) if "parts" in row]
