@@ -3,6 +3,7 @@
 Chapters name numbers (numbers.py); nobody names a verdict.
 """
 
+import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -129,19 +130,18 @@ def judge(claim: Claim, given: Given | None) -> dict:
     return row
 
 
-def given_by(session, whatever_the_controls: bool = False) -> dict[str, Given]:
+def given_by(session, whatever_the_controls: bool = False) -> dict[Claim, Given]:
     """What a session gives to each claim of its chapter."""
     withheld = {} if whatever_the_controls else _withheld(session)
     return {
-        claim.id: Given(numbers.of(session), session.provenance, withheld.get(claim.id, {}))
+        claim: Given(numbers.of(session), session.provenance, withheld.get(claim.id, {}))
         for claim in declared(session.chapter).claims
     }
 
 
 def judged(session, whatever_the_controls: bool = False) -> list[dict]:
     """The rows of a session's chapter."""
-    given = given_by(session, whatever_the_controls)
-    return [judge(claim, given[claim.id]) for claim in declared(session.chapter).claims]
+    return list(itertools.starmap(judge, given_by(session, whatever_the_controls).items()))
 
 
 def counts_of(row: dict) -> str:
@@ -223,8 +223,8 @@ def collect(sessions: dict[str, Session | None], stale: dict[str, list[str]] | N
             continue
         try:
             of_chapter = given_by(session)
-            judged_rows |= {claim.id: judge(claim, of_chapter[claim.id]) for claim in declared(chapter).claims}
-            given |= of_chapter
+            judged_rows |= {claim.id: judge(claim, of_claim) for claim, of_claim in of_chapter.items()}
+            given |= {claim.id: of_claim for claim, of_claim in of_chapter.items()}
         except UserError as error:
             lacking[chapter] = str(error)
         except (LookupError, TypeError, ValueError, AttributeError):

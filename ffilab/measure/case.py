@@ -145,11 +145,9 @@ class Step:
         return self.call(seed)
 
 
-def answer(
-    command: list, timeout_s: float = 60, environment: dict | None = None, memory_bytes: int | None = MEMORY_BYTES
-) -> Outcome:
-    """Run any program that prints JSON as its last line."""
-    ended, out, err = program(command, timeout_s, environment, memory_bytes)
+def answer(command: list, *limits, **further) -> Outcome:
+    """Run any program that prints JSON as its last line; limits and environment as of `program`."""
+    ended, out, err = program(command, *limits, **further)
     # Before it is cut: a path that has lost its front would not be found.
     out, err = without_paths(out), without_paths(err)
     if ended != "ok":
@@ -169,16 +167,10 @@ def program(
     Raises UserError if there is no such program.
     """
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    own = {**inherited, **(environment or {})}
     try:
-        with group(
-            [str(part) for part in command],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            env={**inherited, **(environment or {})},
-        ) as process:
+        with group([str(part) for part in command], text=True, errors="replace", env=own, **pipes) as process:
             _limit(process.pid, memory_bytes)
             try:
                 out, err = process.communicate(timeout=timeout_s)

@@ -148,14 +148,21 @@ def _marked(job: tuple[str, list[Arm], list[int]], folder: Path, name: str):
         yield process
 
 
-def _finish(process: subprocess.Popen, made: Path, label: str, arm: Arm) -> None:
-    """Wait for a `_marked` process of one arm. Raises UserError if it hangs, fails, or could not make the arm."""
-    try:
-        process.wait(TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        raise UserError(f"callgrind did not finish {arm.name} on {label} within {TIMEOUT_S} s.") from None
-    if process.returncode or json.loads(made.read_text()) != [0]:
-        raise UserError(f"callgrind could not run {arm.name} on {label}.")
+def _costs(label: str, arms: list[Arm], loops: int) -> "list[Costs]":
+    """What a batch of so many loops costs, of each arm in a process of its own. Raises UserError if one hangs, fails, or could not make
+    its arm."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        jobs = [(label, [arm], [loops]) for arm in arms]
+        processes = [stack.enter_context(_marked(job, folder, str(number))) for number, job in enumerate(jobs)]
+        for number, (arm, process) in enumerate(zip(arms, processes)):
+            try:
+                process.wait(TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                raise UserError(f"callgrind did not finish {arm.name} on {label} within {TIMEOUT_S} s.") from None
+            if process.returncode or json.loads((folder / f"{number}.made").read_text()) != [0]:
+                raise UserError(f"callgrind could not run {arm.name} on {label}.")
+        return [Costs.read(folder / f"{number}.out.3") for number in range(len(arms))]
 
 
 def _total(out: Path) -> int:
@@ -175,14 +182,7 @@ class Node:
 def call_trees(label: str, arms: list[Arm]) -> dict[str, list[Node]]:
     """Where the instructions of one call of each arm go, by arm name, as a tree below the interpreter's loop. Raises UserError."""
     loops = LOOPS[1] // 4
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        processes = [
-            stack.enter_context(_marked((label, [arm], [loops]), folder, str(n))) for n, arm in enumerate(arms)
-        ]
-        for number, (arm, process) in enumerate(zip(arms, processes)):
-            _finish(process, folder / f"{number}.made", label, arm)
-        return {arm.name: _tree(Costs.read(folder / f"{n}.out.3"), loops) for n, arm in enumerate(arms)}
+    return {arm.name: _tree(costs, loops) for arm, costs in zip(arms, _costs(label, arms, loops))}
 
 
 ROOT = "_PyEval_EvalFrameDefault"
@@ -216,9 +216,8 @@ def by_file(label: str, arm: Arm) -> Counter:
     Needs an interpreter with debugging information; without it everything is from `???`. Raises UserError.
     """
     loops = LOOPS[1] // 4
-    with tempfile.TemporaryDirectory() as folder, _marked((label, [arm], [loops]), Path(folder), "0") as process:
-        _finish(process, Path(folder) / "0.made", label, arm)
-        by_name = Costs.read(Path(folder) / "0.out.3").by(lambda place: Path(place.file).name)
+    (costs,) = _costs(label, [arm], loops)
+    by_name = costs.by(lambda place: Path(place.file).name)
     return Counter({name: cost / loops for name, cost in by_name.items()})
 
 

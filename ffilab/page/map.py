@@ -54,20 +54,20 @@ class Place:
 def places(corners: list[Corner], rows: list[dict], identifier: str) -> list[Place]:
     """Return every corner with its state. Corners that the talk sorts by cost have the state that the claim on corners gave them."""
     by_claim = {row["id"]: row for row in rows}
-    return [_place(corner, by_claim, by_claim.get(identifier, {})) for corner in corners]
 
+    def place(corner: Corner) -> Place:
+        if not corner.claim:
+            return Place(corner, SHOWN if corner.page else NOT_TESTED)
+        row = by_claim.get(corner.claim, {})
+        part = ledger.part_of(*(by_claim.get(identifier), corner.test) if corner.bold else (row, corner.number))
+        if not part:
+            measured = row.get("verdict", NOT_MEASURED) not in (NOT_MEASURED, verdicts.NOT_WRITTEN)
+            return Place(corner, NO_NUMBER if measured else NOT_MEASURED, row.get("reason", ""))
+        if part["verdict"] == verdicts.NO_NUMBER:
+            return Place(corner, NO_NUMBER, part["reason"])
+        return Place(corner, part["verdict"], part["reason"], bool(row.get("stale")))
 
-def _place(corner: Corner, by_claim: dict[str, dict], judged: dict) -> Place:
-    if not corner.claim:
-        return Place(corner, SHOWN if corner.page else NOT_TESTED)
-    row = by_claim.get(corner.claim, {})
-    part = ledger.part_of(judged, corner.test) if corner.bold else ledger.part_of(row, corner.number)
-    if not part:
-        measured = row.get("verdict", NOT_MEASURED) not in (NOT_MEASURED, verdicts.NOT_WRITTEN)
-        return Place(corner, NO_NUMBER if measured else NOT_MEASURED, row.get("reason", ""))
-    if part["verdict"] == verdicts.NO_NUMBER:
-        return Place(corner, NO_NUMBER, part["reason"])
-    return Place(corner, part["verdict"], part["reason"], bool(row.get("stale")))
+    return list(map(place, corners))
 
 
 def laid_out(shown: list[Place]) -> dict:
