@@ -142,12 +142,7 @@ def part_wrong(part: dict) -> float:
 
 
 def kept(path: Path = EVIDENCE) -> list[dict]:
-    """The table as it was kept, without rows that say no more than their `before` and have to be made yet."""
-    return [row for row in everything(path) if "parts" in row]
-
-
-def everything(path: Path) -> list[dict]:
-    """All rows of the file; none if it is not there."""
+    """The table as it was kept; without rows if there is none."""
     return read_json(path) if path.exists() else []
 
 
@@ -156,7 +151,7 @@ def keep(results: list[dict], path: Path = EVIDENCE) -> None:
 
     What a row replaces keeps its `before`: what the rules of an earlier version gave. Rows of claims that are no more are dropped.
     """
-    rows = {key(row): row for row in everything(path)}
+    rows = {key(row): row for row in kept(path)}
     for row in results:
         before = rows.get(key(row), {}).get("before")
         rows[key(row)] = row | ({"before": before} if before else {})

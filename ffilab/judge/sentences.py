@@ -102,13 +102,11 @@ class Sentence:
 
     def form(self, answers: tuple[str | None, ...]) -> str | None:
         """The first form that fits these answers; None if there is none."""
-        return next((form for pattern, form in self.forms.items() if fits(pattern, answers)), None)
-
-
-def fits(pattern: tuple[str, ...], answers: tuple[str | None, ...]) -> bool:
-    return all(
-        answer == wanted or (wanted == "*" and answer) or wanted == "-" for wanted, answer in zip(pattern, answers)
-    )
+        for pattern, form in self.forms.items():
+            both = zip(pattern, answers)
+            if all(answer == wanted or (wanted == "*" and answer) or wanted == "-" for wanted, answer in both):
+                return form
+        return None
 
 
 class Said(Mapping[str, str]):

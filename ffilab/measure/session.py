@@ -6,6 +6,7 @@ is measured: the same calls return what the records hold (reading.py).
 """
 
 import dataclasses
+import functools
 import json
 import random
 import secrets
@@ -116,24 +117,19 @@ class Measuring(Session):
                     of_label = pool.get(case.interpreter) if isinstance(case, Case) else None
                     layout = of_label and of_label[(given[number] or 0) % len(of_label)]
                     planned.append(Planned(case, number, layout, len(planned)))
-            lost = [one for one in planned if self._one(title, one, one.process, order, may_fail, reporter)]
+            attempt = functools.partial(self._one, title, order, may_fail, reporter)
+            lost = [one for one in planned if attempt(one, one.process)]
             again = range(len(planned), len(planned) + -(-len(planned) // 2))
             reporter.add(min(len(lost), len(again)))
             order.shuffle(lost)
             for process in again:
                 # What stays disturbed is tried once more, behind the others.
-                if lost and self._one(title, one := lost.pop(0), process, order, may_fail, reporter):
+                if lost and attempt(one := lost.pop(0), process):
                     lost.append(one)
         return self.frame(title)
 
     def _one(
-        self,
-        title: str,
-        planned: Planned,
-        process: int,
-        order: random.Random,
-        may_fail: bool | Collection[str],
-        reporter: Reporter,
+        self, title: str, order: random.Random, may_fail, reporter: Reporter, planned: Planned, process: int
     ) -> bool:
         """Run a planned process, for the first time or again, and write down how it went. Was it disturbed?"""
         case, layout, seed = planned.case, planned.layout, order.getrandbits(32)

@@ -137,13 +137,11 @@ def figure(tree: Path, declared: dict) -> str:
 
 def surprises(tree: Path, copy: advice.Copy) -> str:
     """List the first few surprises that have a number: decided ones first."""
-    decided, open_ = [], []
-    for surprise in advice.read(FILE, "surprise"):
-        if (is_decided := advice.is_decided(surprise, copy)) is not None:
-            (decided if is_decided else open_).append(surprise)
+    all_of_them = [(advice.is_decided(surprise, copy), surprise) for surprise in advice.read(FILE, "surprise")]
+    known = [(is_decided, surprise) for is_decided, surprise in all_of_them if is_decided is not None]
     lines = [
         f"{number}. {surprise.say} {advice.evidence(surprise, copy)} {link(tree, surprise.link)}"
-        for number, surprise in enumerate((decided + open_)[:SURPRISES], 1)
+        for number, (_, surprise) in enumerate(sorted(known, key=lambda one: not one[0])[:SURPRISES], 1)
     ]
     return "\n".join(lines or [words.translated("No chapter of this copy has a number for one yet.")]) + "\n"
 
@@ -188,14 +186,13 @@ def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
     found_cells = {}
     for row in cells.frame.to_dict("records"):
         address = f"{page}#{files.slug(row['CPython'], row['binding'], row['signature'])}"
-        measured = row["ns"] is not None and math.isfinite(row["ns"])
-        text = draw.text(Interval(row["ns"], row["ns, low"], row["ns, high"]), "ns") if measured else row["why"] or ""
-        short = (
-            in_short(row["ns"])
-            if measured
-            else words.translated(NO_NUMBER) + (f" ({row['why']})" if row["why"] else "")
-        )
-        found_cells[",".join(str(at[key][row[key]]) for key in keys)] = [short, text, address]
+        if row["ns"] is not None and math.isfinite(row["ns"]):
+            text = draw.text(Interval(row["ns"], row["ns, low"], row["ns, high"]), "ns")
+            shown = [in_short(row["ns"]), text, address]
+        else:
+            why = row["why"] or ""
+            shown = [words.translated(NO_NUMBER) + f" ({why})" * bool(why), why, address]
+        found_cells[",".join(str(at[key][row[key]]) for key in keys)] = shown
     found_pairs = {}
     for row in pairs.frame.to_dict("records"):
         key = [at["CPython"].get(row["CPython"]), at["signature"].get(row["signature"])]
@@ -203,7 +200,6 @@ def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
         is_second, how = ending(row)
         faster_by = times(max(row["ratio"], 1 / row["ratio"])) if how == "faster" else ""
         found_pairs[",".join(map(str, key + both[:: -1 if is_second else 1]))] = [how, faster_by]
-    mark = cells.mark or pairs.mark
     return {
         "names": names,
         "cells": found_cells,
@@ -211,7 +207,7 @@ def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
         "words": words.translated(ANSWERS),
         "fields": words.translated(FIELDS),
         "none": words.translated(NO_NUMBER),
-        "mark": mark,
+        "mark": cells.mark or pairs.mark,
     }
 
 
@@ -292,11 +288,12 @@ def ways(declared: list[dict]) -> list[dict]:
 def write(tree: Path, copy: advice.Copy, folder: Path) -> None:
     """Write the generated parts of the page into a folder, and those of the instructors' page that are made of the same."""
     declared = read()
-    (folder / "front_figure.md").write_text(figure(tree, declared["figure"]))
-    (folder / "surprises.md").write_text(surprises(tree, copy))
-    (folder / "chooser.md").write_text(chooser(tree, declared["chooser"], declared["example"]))
-    for part in ("safe", "quick"):
-        (folder / f"questions_{part}.md").write_text(questions(tree, copy, part))
     found = {"ways": ways(declared["way"]), "link": partial(link, tree)}
-    (folder / "ways.md").write_text(filled("ways.md", **found))
-    (folder / "clock.md").write_text(filled("clock.md", **found))
+    for name, text in {
+        "front_figure": figure(tree, declared["figure"]),
+        "surprises": surprises(tree, copy),
+        "chooser": chooser(tree, declared["chooser"], declared["example"]),
+        **{f"questions_{part}": questions(tree, copy, part) for part in ("safe", "quick")},
+        **{name: filled(f"{name}.md", **found) for name in ("ways", "clock")},
+    }.items():
+        (folder / f"{name}.md").write_text(text)

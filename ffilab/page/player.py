@@ -6,10 +6,9 @@ A scene is a list of rows (lane, state, begin and end in ns); its key names the 
 from collections.abc import Callable, Iterable
 
 import pandas as pd
-from IPython.display import Markdown, display
 
 from ffilab.measure.case import Case
-from ffilab.measure.session import Session, source
+from ffilab.measure.session import Session
 from ffilab.page.plots import PALETTE
 
 Row = tuple[str, str, float, float]
@@ -40,16 +39,11 @@ WORDS = {
     "nothing": "nothing noted",
     "token": "GIL",
 }
-# Records of a version that had no player.
-NOTHING = "These records do not hold who had the GIL from moment to moment: `make chapter NAME={chapter}` measures it."
 
 
 def recorded(session: Session, title: str, cases: list[Case]) -> pd.DataFrame:
-    """One process of each case, as a frame of the session; without rows, if the session reads records that lack them."""
-    if source() is None or title in {line["title"] for line in session.record.experiments}:
-        return session.run(title, cases, 1)
-    display(Markdown(NOTHING.format(chapter=session.chapter)))
-    return pd.DataFrame(columns=["interpreter", "process", "ended", *cases[0].columns])
+    """One process of each case, as a frame of the session."""
+    return session.run(title, cases, 1)
 
 
 def first_of_each(frame: pd.DataFrame, *columns: str) -> dict[tuple[str, ...], dict]:

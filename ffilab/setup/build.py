@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import tarfile
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from ffilab import doctor
@@ -87,7 +87,9 @@ def build(interpreter: Interpreter, number: int = 1) -> Path:
     if built(interpreter, number) and not work.exists():
         return executable(interpreter, number)
     with explain_os_errors(str(cache())):
-        with only_one(work, interpreter.name):
+        work.parent.mkdir(parents=True, exist_ok=True)
+        with open(f"{work}.lock", "w") as file:
+            hold(file, lambda: say(f"  Another process is building {interpreter.name}; waiting for it."))
             if not built(interpreter, number):
                 if changed := made_otherwise(interpreter, number):
                     say(f"  {interpreter.name} is built again: {changed}")
@@ -110,15 +112,6 @@ def unpacked(source: Source, work: Path, bar: Step) -> Path:
             archive.extractall(work, filter="tar")
         (work / "unpacked").touch()
     return work / f"Python-{source.release}"
-
-
-@contextmanager
-def only_one(work: Path, what: str):
-    """Hold the lock of a work folder; says so if another process has it."""
-    work.parent.mkdir(parents=True, exist_ok=True)
-    with open(f"{work}.lock", "w") as file:
-        hold(file, lambda: say(f"  Another process is building {what}; waiting for it."))
-        yield
 
 
 def last_seconds() -> float | None:
