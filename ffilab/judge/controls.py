@@ -129,16 +129,13 @@ def disturbed(session, name: str) -> Check:
 
 def repaired(session) -> str:
     """Say in one line what was measured again and what is left out: "12 of 400 processes were measured again, 1 left out: other load"."""
-    sessions = (*session.earlier, session)
-    lines = {
-        "processes": [line for each in sessions for line in each.record.children],
-        "blocks": [block for name in session.plans for block in session.timed(name).blocks],
-    }
+    children = [line for each in (*session.earlier, session) for line in each.record.children]
+    blocks = [block for name in session.plans for block in session.timed(name).blocks]
     said = []
-    for what, names in (("processes", titles(session)), ("blocks", session.plans)):
+    for what, names, lines in (("processes", titles(session), children), ("blocks", session.plans, blocks)):
         if names:
             counts = Disturbed(*map(sum, zip(*(session.disturbed(name) for name in names))))
-            said.append(noise.said(counts, noise.most_frequent(lines[what]), what))
+            said.append(noise.said(counts, noise.most_frequent(lines), what))
     return "; ".join(said)
 
 
@@ -227,8 +224,5 @@ def table(results: list[Check]) -> "pd.DataFrame":
         of_kind = [check for check in results if check.kind == kind]
         passed = sum(check.passed for check in of_kind)
         shown = [check for check in of_kind if not check.passed] or [max(of_kind, key=lambda check: check.size)]
-        rows += [
-            {"check": kind, "passed": f"{passed} of {len(of_kind)}", "of": check.what, "found": check.found}
-            for check in shown
-        ]
+        rows += [(kind, f"{passed} of {len(of_kind)}", check.what, check.found) for check in shown]
     return pd.DataFrame(rows, columns=["check", "passed", "of", "found"])

@@ -75,9 +75,8 @@ def rules(sizes: bool = False) -> dict[tuple[str, str], Rule]:
 def claim_of(claim: Claim, corners: list[Corner], tests: dict[tuple[str, str], Rule]) -> Claim:
     """The claim with a test for each corner that the talk sorts. Each decides, also one that stands beside the claim it is taken
     from."""
-    of_corners = [
-        replace(tests[c.claim, c.number], number=c.test, part=c.part, experiment=CORRECTED) for c in corners if c.bold
-    ]
+    bold = [(tests[corner.claim, corner.number], corner) for corner in corners if corner.bold]
+    of_corners = (replace(rule, number=c.test, part=c.part, experiment=CORRECTED) for rule, c in bold)
     return replace(claim, tests=tuple(of_corners))
 
 

@@ -50,11 +50,8 @@ def compare_runs(first: Record, second: Record) -> pd.DataFrame:
     `of_processes`. p: that nothing changed, adjusted for the number of rows; NaN where it cannot be told. Raises UserError
     if a record was cut off, if one holds arms and the other processes, or if they have nothing in common.
     """
-    for record in (first, second):
-        if record.cut_off:
-            raise UserError(
-                f"{record.path} was cut off: it is not the whole run. Measure again, or name another record."
-            )
+    if cut_off := [record.path for record in (first, second) if record.cut_off]:
+        raise UserError(f"{cut_off[0]} was cut off: it is not the whole run. Measure again, or name another record.")
     timed = ["arms" in record.run["plan"] for record in (first, second)]
     if timed[0] != timed[1]:
         raise UserError(
@@ -123,11 +120,8 @@ def cases(record: Record, title: str) -> dict[tuple[str, ...], pd.DataFrame]:
     keys = [name for name in frame if name in factors or name in texts]
     place = frame.groupby("process").cumcount()
     words = [[f"{name} {value}" for name, value in zip(keys, row)] for row in frame[keys].itertuples(index=False)]
-    many = place.max() > 0
-    of_row = [
-        (label, *said, *([f"row {number + 1}"] if many else []))
-        for label, said, number in zip(frame.interpreter, words, place)
-    ]
+    rows = [[f"row {number + 1}"] if place.max() > 0 else [] for number in place]
+    of_row = [(label, *said, *row) for label, said, row in zip(frame.interpreter, words, rows)]
     return {case: frame.loc[[one == case for one in of_row], numbers] for case in dict.fromkeys(of_row)}
 
 
