@@ -54,14 +54,11 @@ def read() -> dict:
 def plot(figure, frame: pd.DataFrame, declared: dict) -> None:
     """Draw a dot for each row: its value on a log axis, by group; one line for each hue. The farthest ones are named."""
     axes = figure.subplots()
-    groups, hues = list(dict.fromkeys(frame[declared["group"]])), list(dict.fromkeys(frame[declared["hue"]]))
-    heights = [
-        groups.index(row[declared["group"]]) + (hues.index(row[declared["hue"]]) - (len(hues) - 1) / 2) * 0.3
-        for _, row in frame.iterrows()
-    ]
-    frame = frame.assign(height=heights)
+    group, hue_of = frame[declared["group"]], frame[declared["hue"]]
+    groups, hues = list(dict.fromkeys(group)), list(dict.fromkeys(hue_of))
+    frame = frame.assign(height=group.map(groups.index) + (hue_of.map(hues.index) - (len(hues) - 1) / 2) * 0.3)
     for number, hue in enumerate(hues):
-        part = frame[frame[declared["hue"]] == hue]
+        part = frame[hue_of == hue]
         look = {"s": 22, "alpha": 0.75, "marker": draw.MARKERS[number], "label": f"CPython {hue}"}
         axes.scatter(part[declared["value"]], part.height, **look)
     for _, row in farthest(frame, declared).iterrows():
@@ -81,9 +78,8 @@ def plot(figure, frame: pd.DataFrame, declared: dict) -> None:
 def drawn_rows(kept: tables.Table, declared: dict) -> pd.DataFrame:
     """Return the rows to draw: those with a value, of the declared hues, without the group that the others are compared with."""
     frame = kept.frame.dropna(subset=[declared["value"]])
-    return frame[
-        frame[declared["hue"]].isin(map(in_words, declared["hues"])) & (frame[declared["group"]] != declared["floor"])
-    ]
+    frame = frame[frame[declared["group"]] != declared["floor"]]
+    return frame[frame[declared["hue"]].isin(map(in_words, declared["hues"]))]
 
 
 def farthest(frame: pd.DataFrame, declared: dict) -> pd.DataFrame:
@@ -104,12 +100,8 @@ def ranges(frame: pd.DataFrame, declared: dict) -> str:
 def finding(frame: pd.DataFrame, declared: dict) -> str:
     """Write the caption: the kind of call that is slowest, and how slow it is."""
     top = farthest(frame, declared).iloc[0]
-    return words.translated(SLOWEST).format(
-        what=top[declared["item"]],
-        by=top[declared["group"]],
-        label=top[declared["hue"]],
-        times=f"{top[declared['value']]:.0f}",
-    )
+    what, by, label = (top[declared[name]] for name in ("item", "group", "hue"))
+    return words.translated(SLOWEST).format(what=what, by=by, label=label, times=f"{top[declared['value']]:.0f}")
 
 
 def figure(tree: Path, declared: dict) -> str:
@@ -118,9 +110,8 @@ def figure(tree: Path, declared: dict) -> str:
     frame = None if kept is None else drawn_rows(kept, declared)
     if frame is None or frame.empty:
         return words.translated(NOTHING_YET) + "\n"
-    for mode, drawn in draw.pictures(
-        lambda canvas: plot(canvas, frame, declared), (7.2, 4.4), draw.short(kept.mark)
-    ).items():
+    drawing = partial(plot, frame=frame, declared=declared)
+    for mode, drawn in draw.pictures(drawing, (7.2, 4.4), draw.short(kept.mark)).items():
         (tree / "book" / "_static" / f"front-{mode}.svg").write_bytes(drawn)
     return filled(
         "front_figure.md",

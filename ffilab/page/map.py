@@ -74,16 +74,12 @@ def laid_out(shown: list[Place]) -> dict:
     """Where everything of the picture stands: its size, a band for each level, and each corner in its cell."""
     top, bands, entries = HEAD, [], []
     for level in LEVELS:
-        cells = [
-            [place for place in shown if (place.corner.level, place.corner.costs) == (level, cost)] for cost in COLUMNS
-        ]
+        of_level, first = [place for place in shown if place.corner.level == level], top + ROW + PAD + 9
+        cells = [[place for place in of_level if place.corner.costs == cost] for cost in COLUMNS]
         height = PAD + LINE * max(1, *map(len, cells))
         bands.append({"level": level, "top": top, "height": height})
-        for number, cell in enumerate(cells):
-            entries += [
-                {"place": place, "x": number * COLUMN + PAD, "y": top + ROW + PAD + 9 + line * LINE}
-                for line, place in enumerate(cell)
-            ]
+        for x, cell in enumerate(cells):
+            entries += [{"place": one, "x": x * COLUMN + PAD, "y": first + y * LINE} for y, one in enumerate(cell)]
         top += ROW + height
     return {"width": len(COLUMNS) * COLUMN, "height": top, "bands": bands, "entries": entries, "column": COLUMN}
 

@@ -19,16 +19,8 @@ HAS, WAITS, OVER = "has the GIL", "waits for the GIL", "a switch interval is ove
 RUNS, STILL, REQUEST = "runs; there is no GIL", "does not run", "request"
 ASLEEP, HOLDING = "sleeps in C, without the GIL", "sleeps in C, with the GIL"
 # How a state is drawn, and whether it has the token.
-KINDS = {
-    HAS: "has",
-    HOLDING: "has",
-    WAITS: "waits",
-    REQUEST: "apart",
-    ASLEEP: "apart",
-    RUNS: "apart",
-    STILL: "still",
-    OVER: "mark",
-}
+KINDS = {HAS: "has", HOLDING: "has", WAITS: "waits", **dict.fromkeys((REQUEST, ASLEEP, RUNS), "apart")}
+KINDS |= {STILL: "still", OVER: "mark"}
 WORDS = {
     "player": "Player",
     "play": "Play",
@@ -62,19 +54,18 @@ def as_data(scenes: Scenes, settings: tuple[str, ...], first: tuple[str, ...], s
     lanes = list(dict.fromkeys(lane for scene in scenes.values() for lane, *_ in scene))
     states = [state for state in KINDS if any(state == row[1] for scene in scenes.values() for row in scene)]
     values = [list(dict.fromkeys(key[number] for key in scenes)) for number in range(len(settings))]
+
+    def numbered(row: Row) -> list[int]:
+        lane, state, begin, end = row
+        return [lanes.index(lane), states.index(state), round(begin / 1e3), round(end / 1e3)]
+
     return {
         "words": {key: say(text) for key, text in WORDS.items()},
         "settings": [[say(name), list(map(say, found))] for name, found in zip(settings, values)],
         "first": list(map(say, first)),
         "lanes": list(map(say, lanes)),
         "states": [[say(state), KINDS[state]] for state in states],
-        "scenes": {
-            "|".join(map(say, key)): [
-                [lanes.index(lane), states.index(state), round(begin / 1e3), round(end / 1e3)]
-                for lane, state, begin, end in scene
-            ]
-            for key, scene in scenes.items()
-        },
+        "scenes": {"|".join(map(say, key)): list(map(numbered, scene)) for key, scene in scenes.items()},
     }
 
 
