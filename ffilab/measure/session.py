@@ -148,10 +148,8 @@ class Measuring(Session):
             "factors": case.columns,
             "fixed": getattr(case, "fixed", {}),
             "environment": {key: shortened(value) for key, value in getattr(case, "environment", {}).items()},
-            "result": outcome.result,
-            "ended": outcome.ended,
+            **vars(outcome),
             "error": without_paths(outcome.error),
-            "gil_enabled": outcome.gil_enabled,
             **others,
         }
         if process != planned.process:

@@ -250,19 +250,12 @@ def linked(rows: str, links: dict[str, str]) -> str:
 
 def false_alarms(record: Record, copies: list[tuple[str, str]]) -> pd.DataFrame:
     """Return the running A/A test as a table: each (arm, second copy of it) on every interpreter."""
-    return pd.DataFrame(
-        [
-            {
-                "CPython": label,
-                "arm": arm,
-                "same / same": text(comparison.ratio),
-                "n (layouts)": comparison.estimate.n,
-                "smallest effect to be found": f"{comparison.mde:.2%}",
-                "false alarm": "no" if above(comparison.ratio, 1) == OPEN else "yes",
-            }
-            for label, arm, comparison in statistics.false_alarms(record, copies)
-        ]
-    )
+    rows = []
+    for label, arm, comparison in statistics.false_alarms(record, copies):
+        alarm = "no" if above(comparison.ratio, 1) == OPEN else "yes"
+        rows.append((label, arm, text(comparison.ratio), comparison.estimate.n, f"{comparison.mde:.2%}", alarm))
+    columns = ["CPython", "arm", "same / same", "n (layouts)", "smallest effect to be found", "false alarm"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def plain(text: str) -> str:

@@ -51,7 +51,7 @@ def digits(number: float) -> str:
 
 def as_data(scenes: Scenes, settings: tuple[str, ...], first: tuple[str, ...], say: Callable[[str], str]) -> dict:
     """What the script reads: lanes and states by number, times in µs, all words in the page's language, as `say` has them."""
-    lanes = list(dict.fromkeys(lane for scene in scenes.values() for lane, *_ in scene))
+    lanes = lanes_of(*scenes.values())
     states = [state for state in KINDS if any(state == row[1] for scene in scenes.values() for row in scene)]
     values = [list(dict.fromkeys(key[number] for key in scenes)) for number in range(len(settings))]
 
@@ -121,8 +121,8 @@ def interval_over(rows: list[Row], interval: float = SWITCH_INTERVAL) -> list[Ro
     ]
 
 
-def lanes_of(scene: list[Row]) -> list[str]:
-    return list(dict.fromkeys(lane for lane, *_ in scene))
+def lanes_of(*scenes: list[Row]) -> list[str]:
+    return list(dict.fromkeys(lane for scene in scenes for lane, *_ in scene))
 
 
 # Colours of the palette, and hatches, by kind.

@@ -63,15 +63,11 @@ def probe(executable: str) -> dict | None:
 
 def suits(facts: dict | None, interpreter: Interpreter) -> bool:
     """Is this the asked CPython: version, threading model, no debug build, all modules that the book uses, headers to compile against?"""
-    return (
-        facts is not None
-        and facts["implementation"] == "cpython"
-        and facts["version"] == interpreter.version
-        and facts["free_threaded"] == interpreter.free_threaded
-        and not facts["debug"]
-        and not facts["lacking"]
-        and (Path(facts["include"]) / "Python.h").exists()
-    )
+    if facts is None:
+        return False
+    wanted = {"implementation": "cpython", "version": interpreter.version, "debug": False, "lacking": []}
+    wanted["free_threaded"] = interpreter.free_threaded
+    return {**facts, **wanted} == facts and (Path(facts["include"]) / "Python.h").exists()
 
 
 def named(interpreter: Interpreter, path: str) -> Found:

@@ -34,14 +34,8 @@ from ffilab.setup.interpreters import uv
 def projects(root: Path = NATIVE) -> list[Path]:
     """Folders that hold a project, sorted."""
     markers = ("Makefile", "pyproject.toml", "Cargo.toml")
-    return sorted(
-        {
-            marker.parent
-            for name in markers
-            for marker in root.rglob(name)
-            if not BY_PRODUCTS & set(marker.relative_to(root).parts)
-        }
-    )
+    found = {marker for name in markers for marker in root.rglob(name)}
+    return sorted({one.parent for one in found if not BY_PRODUCTS & set(one.relative_to(root).parts)})
 
 
 def build_all(

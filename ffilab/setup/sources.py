@@ -85,7 +85,7 @@ def _fetch(source: Source, target: Path, step: Step) -> Path:
     raise UserError(
         f"The source of CPython {source.release} could not be had ({'; '.join(refusals) or 'no address known'}): "
         f"connect to the internet, put the upstream tarball at {target}, or name an interpreter that you have "
-        f'with KERNELS="{source.release.rpartition(".")[0]}=/path/to/python".'
+        f'with KERNELS="{source.version}=/path/to/python".'
     )
 
 
