@@ -25,7 +25,7 @@ from ffilab.measure.reporting import Reporter
 from ffilab.measure.workers import WORKER, described
 from ffilab.run.errors import UserError
 from ffilab.run.machine import fixed_addresses
-from ffilab.run.subprocesses import group
+from ffilab.run.subprocesses import finished, group
 from ffilab.setup.catalogue import BY_LABEL
 from ffilab.setup.installed import load
 
@@ -60,20 +60,8 @@ def environment(gil: bool = False) -> dict[str, str]:
 def count(label: str, arm: Arm, loops: int, out: Path) -> int:
     """Instructions of one whole process; callgrind's own file is left at `out`. Raises UserError."""
     valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--quiet"]
-    with group(
-        [*fixed_addresses(), *valgrind, *command(label, arm, loops)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(arm.gil),
-    ) as process:
-        try:
-            _, err = process.communicate(timeout=TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            raise UserError(f"callgrind did not finish {arm.name} on {label} within {TIMEOUT_S} s.") from None
-    if process.returncode or not out.exists():
-        raise UserError(f"callgrind failed on {arm.name} on {label}: {err.strip()[-200:]}")
+    counting = [*fixed_addresses(), *valgrind, *command(label, arm, loops)]
+    finished(counting, f"callgrind on {arm.name} on {label}", TIMEOUT_S, env=environment(arm.gil))
     return _total(out)
 
 

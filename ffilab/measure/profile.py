@@ -15,7 +15,7 @@ from pathlib import Path
 from ffilab.measure import instructions
 from ffilab.measure.plan import Arm
 from ffilab.run.errors import UserError
-from ffilab.run.subprocesses import group
+from ffilab.run.subprocesses import finished
 
 # First match wins. Symbols of CPython 3.13 to 3.15. Each group holds the own time of its functions, and not of what they call.
 HAND_OFF, CONVERSION, CALLING = "GIL and thread state", "conversion, by name", "ctypes and cffi, the rest"
@@ -105,20 +105,8 @@ def sampled(
     Raises UserError, naming `what` it was.
     """
     data = folder / "perf.data"
-    with group(
-        ["perf", "record", "-e", "cpu-clock", "-F", str(hz), "-o", str(data), "--", *command],
-        stdin=subprocess.DEVNULL if lines is None else subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-    ) as process:
-        try:
-            _, err = process.communicate(lines, timeout=instructions.TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            raise UserError(f"perf did not finish {what}.") from None
-    if process.returncode:
-        raise UserError(f"perf failed on {what}: {err.strip()[-200:]}")
+    record = ["perf", "record", "-e", "cpu-clock", "-F", str(hz), "-o", str(data), "--", *command]
+    finished(record, f"perf on {what}", instructions.TIMEOUT_S, lines, env=environment)
     report = ["perf", "report", "-i", str(data), "--stdio", "--no-children", "--sort", "symbol,dso", "-g", "none"]
     report += ["--time", f"{since}%-100%"] if since else []
     report += ["--field-separator", "\t", "--fields", "sample,symbol,dso"]
