@@ -87,13 +87,9 @@ def newest(folder: Path, chapter: str, checked: bool = False) -> Path:
     if not records:
         raise NoSession(f"There is no complete session of the chapter {chapter!r} among the records that FROM names.")
     now = datetime.now(UTC).isoformat()
-
-    def age(record: Record) -> tuple:
-        # Two may have begun in one second; the names of their folders are more exact.
-        date = record.run["machine"]["date"]
-        return date <= now, date, record.path.parent.name
-
-    return max(records, key=age).path.parent
+    dated = [(record.run["machine"]["date"], record.path.parent) for record in records]
+    # Two may have begun in one second; the names of their folders are more exact.
+    return max(dated, key=lambda one: (one[0] <= now, one[0], one[1].name))[1]
 
 
 def _complete(path: Path, chapter: str, checked: bool) -> Record | None:

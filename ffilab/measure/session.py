@@ -147,7 +147,11 @@ class Measuring(Session):
             "what": case.what,
             "factors": case.columns,
             "fixed": getattr(case, "fixed", {}),
-            "environment": {key: shortened(value) for key, value in getattr(case, "environment", {}).items()},
+            # What only fills it is counted, and not kept.
+            "environment": {
+                key: value if len(value) <= LONGEST_KEPT else f"{value[:20]}… ({len(value)} characters)"
+                for key, value in getattr(case, "environment", {}).items()
+            },
             **vars(outcome),
             "error": without_paths(outcome.error),
             **others,
@@ -203,11 +207,6 @@ class Measuring(Session):
             self.record = dataclasses.replace(self.record, end=line, cut_off=False)
         else:
             getattr(self.record, PLURAL[kind]).append(line)
-
-
-def shortened(value: str) -> str:
-    """A variable of the environment as it is kept: what only fills it is counted, and not kept."""
-    return value if len(value) <= LONGEST_KEPT else f"{value[:20]}… ({len(value)} characters)"
 
 
 def source() -> Path | None:

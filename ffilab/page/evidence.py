@@ -54,8 +54,8 @@ def coverage_page(sessions: list[dict], coverage: list[dict], levels: list[dict]
     )
 
 
-def tools(rounds: list[dict]) -> list[dict]:
-    """Of each tool of the study of wheels: in how many runs it found the slower one, and called the copy different; seconds of a run."""
+def wheels_page(rounds: list[dict]) -> str:
+    """How often each tool tells a wheel with 1 % more instructions from its original, and a copy from it; seconds of a run."""
     runs = [run for one in rounds for run in one["runs"]]
     rows = []
     for name in dict.fromkeys(run["row"] for run in runs):
@@ -66,12 +66,7 @@ def tools(rounds: list[dict]) -> list[dict]:
             {"name": name, "right": Share(right, len(more)), "wrong": Share(wrong, len(copy))}
             | {"seconds": statistics.median(run["seconds"] for run in own)}
         )
-    return rows
-
-
-def wheels_page(rounds: list[dict]) -> str:
-    """How often each tool tells a wheel with 1 % more instructions from its original, and a copy from it."""
-    return filled("wheels.md", study=STUDY, rounds=rounds, tools=tools(rounds), level=WHEELS_LEVEL)
+    return filled("wheels.md", study=STUDY, rounds=rounds, tools=rows, level=WHEELS_LEVEL)
 
 
 def object_model_page(sessions: list[dict]) -> str:

@@ -75,13 +75,6 @@ def plot(figure, frame: pd.DataFrame, declared: dict) -> None:
     draw.legend_above(axes, len(hues))
 
 
-def drawn_rows(kept: tables.Table, declared: dict) -> pd.DataFrame:
-    """Return the rows to draw: those with a value, of the declared hues, without the group that the others are compared with."""
-    frame = kept.frame.dropna(subset=[declared["value"]])
-    frame = frame[frame[declared["group"]] != declared["floor"]]
-    return frame[frame[declared["hue"]].isin(map(in_words, declared["hues"]))]
-
-
 def farthest(frame: pd.DataFrame, declared: dict) -> pd.DataFrame:
     """Return the rows with the largest values: one for each group, of different items, the largest first."""
     frame = frame.sort_values(declared["value"], ascending=False)
@@ -107,8 +100,12 @@ def finding(frame: pd.DataFrame, declared: dict) -> str:
 def figure(tree: Path, declared: dict) -> str:
     """Save the figure for light and dark pages, and return it with its caption; a sentence if there is nothing to draw."""
     kept = tables.read(declared["chapter"], declared["table"])
-    frame = None if kept is None else drawn_rows(kept, declared)
-    if frame is None or frame.empty:
+    frame = pd.DataFrame() if kept is None else kept.frame.dropna(subset=[declared["value"]])
+    if not frame.empty:
+        # Of the declared hues, without the group that the others are compared with.
+        frame = frame[frame[declared["hue"]].isin(map(in_words, declared["hues"]))]
+        frame = frame[frame[declared["group"]] != declared["floor"]]
+    if frame.empty:
         return words.translated(NOTHING_YET) + "\n"
     drawing = partial(plot, frame=frame, declared=declared)
     for mode, drawn in draw.pictures(drawing, (7.2, 4.4), draw.short(kept.mark)).items():

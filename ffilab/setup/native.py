@@ -50,13 +50,14 @@ def build_all(
     chapters: the folders of `root` to build; all of them, if None. slow: also what says that it is slow to build. Raises
     UserError naming the missing tool or the failed library.
     """
-    chosen = [
-        project
-        for project in projects(root)
-        if (chapters is None or project.relative_to(root).parts[0] in chapters)
-        and not is_sample(project)
-        and (slow or not ours(project).get("slow-to-build"))
-    ]
+    chosen = []
+    for project in projects(root):
+        # A sample that a chapter copies and builds itself: its Makefile would build in the source folder.
+        makefile = project / "Makefile"
+        is_sample = makefile.exists() and "$(OUT)" not in makefile.read_text()
+        is_asked_for = chapters is None or project.relative_to(root).parts[0] in chapters
+        if is_asked_for and not is_sample and (slow or not ours(project).get("slow-to-build")):
+            chosen.append(project)
     # Libraries first: one that fails stops everything.
     work = [(project, []) for project in chosen if not is_extension(project)]
     work += [(project, [interpreter]) for interpreter in interpreters for project in chosen if is_extension(project)]
@@ -84,12 +85,6 @@ def build_all(
     for failure in failures:
         say(f"    left out: {failure}")
     return failures
-
-
-def is_sample(project: Path) -> bool:
-    """Is this a sample that a chapter copies and builds itself? Its Makefile would build in the source folder."""
-    makefile = project / "Makefile"
-    return makefile.exists() and "$(OUT)" not in makefile.read_text()
 
 
 def is_extension(project: Path) -> bool:
