@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from ffilab.judge.claims import Claim, all_claims, in_words
+from ffilab.judge.claims import all_claims, in_words
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import CORRECTED, Rule, Size
 from ffilab.judge.verdicts import NOT_MEASURED
