@@ -95,10 +95,8 @@ def judge(claim: Claim, given: Given | None) -> dict:
         row["numbers"][name], row["interval"][name] = interval.value, [interval.low, interval.high]
         if isinstance(measurement.estimate, Counted):
             row["counted"].append(name)
-        beside = {what: [interval.low, interval.high] for what, interval in basis.two(measurement.estimate).items()}
-        beside.pop(basis.MIDDLE, None)
-        if beside:
-            row["beside"][name] = beside
+        if session := basis.two(measurement.estimate).get(basis.ANOTHER_SESSION):
+            row["beside"][name] = {basis.ANOTHER_SESSION: [session.low, session.high]}
     if not provenance["is_result"]:
         if not claim.not_measurable:
             row["verdict"], row["reason"] = verdicts.NO_RESULT, "smoke test: its figures are no result"

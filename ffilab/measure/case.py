@@ -116,7 +116,6 @@ class Program:
 
     @property
     def what(self) -> list[str]:
-        """What runs, for the record."""
         return [without_paths(str(word)) for word in self.command]
 
     def run(self, seed: int = 0) -> Outcome:
@@ -138,7 +137,6 @@ class Step:
 
     @property
     def what(self) -> list[str]:
-        """What runs, for the record."""
         return [getattr(self.call, "__qualname__", type(self.call).__name__)]
 
     def run(self, seed: int = 0) -> Outcome:
