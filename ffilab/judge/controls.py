@@ -18,8 +18,7 @@ from ffilab.judge.statistics import explained, log_ratios
 from ffilab.measure import noise
 from ffilab.measure.noise import Disturbed
 from ffilab.measure.plan import STEPS, STEPS_MORE, TWINS, control_pair
-from ffilab.measure.reading import once
-from ffilab.measure.record import Record, medians
+from ffilab.measure.record import Record, medians, once
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,8 @@ from ffilab.judge.claims import Claim, all_claims, declared
 from ffilab.judge.estimates import LEVEL, Counted
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import BESIDE, KINDS, NO, OPEN, YES, Answer, Event, Rule, Size
-from ffilab.measure.reading import Session, once
+from ffilab.measure.reading import Session
+from ffilab.measure.record import once
 from ffilab.run.errors import UserError
 from ffilab.run.paths import RESULTS
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from ffilab.judge import groups
 from ffilab.judge.claims import in_words
 from ffilab.judge.estimates import Estimate, Fixed, Interval, Location, Measurement
-from ffilab.measure.reading import once, watched
+from ffilab.measure.reading import watched
+from ffilab.measure.record import once
 
 NOT_MEASURED = "was not measured"
 Made = Measurement | Estimate | Interval | str | None

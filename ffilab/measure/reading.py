@@ -3,7 +3,6 @@
 `session.jsonl` holds the processes and observations of a session, `<plan>.jsonl` beside it the timed arms of a plan.
 """
 
-import functools
 import itertools
 import json
 from collections.abc import Callable, Collection
@@ -27,11 +26,6 @@ def watched(session: "Session", make: Callable) -> tuple[object, frozenset[str]]
         return make(), frozenset(session.reads)
     finally:
         session.reads = outside
-
-
-def once(make: Callable) -> Callable:
-    """A function of a session that is worked out once for each: see `Session.once`."""
-    return functools.wraps(make)(lambda session: session.once(make))
 
 
 class Session:

@@ -10,9 +10,9 @@ something disturbed says `again`, and a child the number of the process that it 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,11 @@ KINDS = ("loops", "restart", "block", "failure", "experiment", "child", "observa
 PLURAL = {kind: f"{kind}s" for kind in KINDS[1:-1]} | {"child": "children"}
 # The main record of a session; the others are named after their plan.
 MAIN = "session.jsonl"
+
+
+def once(make: Callable) -> Callable:
+    """A function of a session that is worked out once for each: see `Session.once` (reading.py, which needs pandas)."""
+    return wraps(make)(lambda session: session.once(make))
 
 
 @dataclass(frozen=True)
