@@ -125,12 +125,13 @@ def native_of(chapter: Path, tag: str, there: Path, order: random.Random) -> lis
     for path, record in loaded.items():
         target = there / chapter.name / path
         try:
-            if not record:
-                raise UserError("How it was linked is not known.")
             # A compiler whose link fails removes its target.
-            native_links.link(record, target.with_name(f"{target.name}.new"), order).replace(target)
+            is_linked = record and native_links.link(record, target.with_name(f"{target.name}.new"), order).replace(
+                target
+            )
         except UserError:
-            copied.append(str(target.relative_to(there)))
+            is_linked = False
+        copied += [] if is_linked else [str(target.relative_to(there))]
     return copied
 
 
