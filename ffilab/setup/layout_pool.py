@@ -126,9 +126,8 @@ def native_of(chapter: Path, tag: str, there: Path, order: random.Random) -> lis
         target = there / chapter.name / path
         try:
             # A compiler whose link fails removes its target.
-            is_linked = record and native_links.link(record, target.with_name(f"{target.name}.new"), order).replace(
-                target
-            )
+            new = record and native_links.link(record, target.with_name(f"{target.name}.new"), order)
+            is_linked = new and new.replace(target)
         except UserError:
             is_linked = False
         copied += [] if is_linked else [str(target.relative_to(there))]
