@@ -131,14 +131,11 @@ def test_a_process_is_one_trial_however_many_of_its_rows_are_bad():
     assert results.bad_processes(runs, "lost", case="d") is None
 
 
-<<<<<<< HEAD
 def test_two_clusters_are_not_trimmed():
     # Seven runs of thirty with a loss: a 20 % trimmed mean would leave nearly all of it out.
     assert Location.mean(np.array([0.0] * 23 + [0.3] * 7)).centre == pytest.approx(0.07)
 
 
-=======
->>>>>>> 7c0de63d539bd82e0530eff01ebd8c70b4571f9a
 def test_threads_that_never_met_are_told_and_withhold_nothing():
     crossed = Golden("races").frame("counter, crossed")
     checks = results.calibrated(crossed.assign(met=1.0))
