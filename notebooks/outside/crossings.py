@@ -7,13 +7,15 @@ import pandas as pd
 
 from ffilab.judge.estimates import Share
 from ffilab.judge.numbers import Makers
+from ffilab.judge.processes import chosen
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-from notebooks.outside.experiment import CALLBACKS, WALLS, WHOSE
-from notebooks.outside.results import share_of
+from notebooks.outside.experiment import CALLBACKS, FORKS, WALLS, WHOSE
+from notebooks.outside.results import NO_TRIAL
 
 PAIR = (GIL, FREE_THREADED)
 ENDS = "ends"
+MADE = "PyThreadState_New"
 WALL, CALL, ELSE = "exceptions", "exceptions in callbacks", "interpreters"
 # The experiments of this page, and what stands before the name of a scene in the names of its numbers.
 SCENES = {
@@ -35,41 +37,49 @@ def numbers(session: Session) -> Makers:
         of_walls = partial(child, session, WALL, label)
         of_callbacks = partial(child, session, CALL, label)
         elsewhere = partial(child, session, ELSE, label)
+        often = "C++, through Python 1000 times"
         made |= {
-            f"threads whose destructor ran: {label}": partial(of_walls, "thread ended in C++", answered("1")),
+            f"children that raise a RecursionError: {often}, {label}": partial(of_walls, often, is_too_deep),
+            f"threads whose destructor ran: {label}": partial(of_walls, "thread ended in C++", answered("1"), True),
             f"ctypes callbacks that sys.unraisablehook did not see: {label}": partial(
-                of_callbacks, "ctypes", is_unseen
+                of_callbacks, "ctypes", is_unseen, True
             ),
             f"ctypes callbacks after which C had another number than 0: {label}": partial(
-                of_callbacks, "ctypes", is_garbage
+                of_callbacks, "ctypes", is_garbage, True
             ),
             f"cffi callbacks that printed nothing, or gave C another number than 0: {label}": partial(
-                of_callbacks, "cffi", lambda rows: ~rows.printed | (rows.answer != "0")
+                of_callbacks, "cffi", lambda rows: ~rows.printed | (rows.answer != "0"), True
             ),
             f"cffi callbacks with error=7 that gave C another number: {label}": partial(
-                of_callbacks, "cffi, error=7", lambda rows: rows.answer != "7"
+                of_callbacks, "cffi, error=7", lambda rows: rows.answer != "7", True
             ),
             f"cffi callbacks with onerror that printed: {label}": partial(
-                of_callbacks, "cffi, onerror", lambda rows: rows.printed
+                of_callbacks, "cffi, onerror", lambda rows: rows.printed, True
             ),
             f"threads of C in their caller's interpreter: PyGILState_Ensure, {label}": partial(
-                elsewhere, "PyGILState_Ensure", is_at_home
+                elsewhere, "PyGILState_Ensure", is_at_home, True
             ),
             f"ctypes callbacks that came to their caller's interpreter: {label}": partial(
-                elsewhere, "ctypes", is_at_home
+                elsewhere, "ctypes", is_at_home, True
             ),
             f"threads of C in another interpreter than their caller's: PyThreadState_New, {label}": partial(
-                elsewhere, "PyThreadState_New", lambda rows: ~is_at_home(rows)
+                elsewhere, "PyThreadState_New", lambda rows: ~is_at_home(rows), True
             ),
         }
     return made
 
 
-def child(session: Session, title: str, label: str, what: str, event) -> Share | str | None:
-    """Children of one scene in which `event(rows)` is true; why there are none."""
-    return share_of(session, title, event, interpreter=label, what=what) or (
-        "what it needs was not built here" if len(session.frame(title, disturbed=True)) else None
-    )
+def child(session: Session, title: str, label: str, what: str, event, lived: bool = False) -> Share | str | None:
+    """Children of one scene in which `event(rows)` is true; why there are none. lived: of those that lived to tell."""
+    frame = session.frame(title, disturbed=True)
+    if frame.empty:
+        return None
+    rows = chosen(frame, interpreter=label, what=what)
+    rows = rows[~rows.outcome.isin(NO_TRIAL)]
+    if rows.empty:
+        return "what it needs was not built here"
+    rows = rows[rows.outcome == ENDS] if lived else rows
+    return Share(int(event(rows).sum()), len(rows)) if len(rows) else "no child lived to tell"
 
 
 def is_well(rows: pd.DataFrame) -> pd.Series:
@@ -78,6 +88,10 @@ def is_well(rows: pd.DataFrame) -> pd.Series:
 
 def is_killed(rows: pd.DataFrame) -> pd.Series:
     return rows.outcome.str.startswith("killed")
+
+
+def is_too_deep(rows: pd.DataFrame) -> pd.Series:
+    return rows.get("raised", rows.answer) == "RecursionError"
 
 
 def is_unseen(rows: pd.DataFrame) -> pd.Series:
@@ -103,6 +117,8 @@ def told(rows: pd.DataFrame) -> pd.DataFrame:
     def outcome(row) -> str:
         if row.refused:
             return "does not import"
+        if getattr(row, "raised", ""):
+            return f"raises {row.raised}"
         if row.outcome != ENDS or not row.what.startswith(("ctypes", "cffi")) or " " in row.answer:
             return row.outcome
         number = row.answer if row.answer in ("0", "7") else "another number"
@@ -113,31 +129,60 @@ def told(rows: pd.DataFrame) -> pd.DataFrame:
     return told.assign(fate=home.where(rows.answer.str.contains(" ")))
 
 
-# The table "May I do this?": an action, the experiment with its children, which of them, and what to do instead.
-DETACH, INSIDE, EARLIER = "detach around it", "catch it inside", "end your threads in atexit"
+# The table "May I do this?": an action, the experiment and which of its children; what to do else, and children that did it.
+EARLIER, INSIDE = "end threads in atexit", "catch inside"
 WAIT, LATE = "lock order", "shutdown"
+
+
+def waits(way: str) -> list[dict]:
+    """Children that waited for a lock, alone and while somebody collects."""
+    return [{"way": way, "stop": stop} for stop in ("nothing", "gc.collect()")]
+
+
+def played(*names: str) -> list[dict]:
+    return [{"what": name} for name in names]
+
+
 ACTIONS = (
-    ("wait for a lock of C", WAIT, {"way": "attached", "stop": "nothing"}, DETACH),
-    ("… while somebody collects", WAIT, {"way": "attached", "stop": "gc.collect()"}, DETACH),
-    ("… the same, detached", WAIT, {"way": "detached", "stop": "gc.collect()"}, ""),
-    ("… for a PyMutex", WAIT, {"way": "PyMutex", "stop": "gc.collect()"}, ""),
-    ("attach while Python shuts down", LATE, {"thread": "a kept state"}, EARLIER),
-    ("… holding a lock", LATE, {"thread": "a kept state, and a lock"}, EARLIER),
-    ("… at the very end", LATE, {"thread": "a new state, at the very end"}, EARLIER),
-    ("end threads in atexit", LATE, {"thread": "a loop, joined by atexit"}, ""),
-    ("be interrupted, in C", "signals", {"how": "attached"}, "PyErr_CheckSignals"),
-    ("… and run a pending call", "pending calls", {"main": "sleeps in a system call"}, "attach a thread"),
-    ("fork, with a lock held", "fork", {"how": "os.fork()"}, "pthread_atfork"),
-    ("… with pthread_atfork", "fork", {"how": "os.fork(), with pthread_atfork"}, ""),
-    ("let an exception out of noexcept", WALL, {"what": "C++, noexcept between"}, INSIDE),
-    ("… out of C++, into Python", WALL, {"what": "C++, not caught"}, INSIDE),
-    ("… through Python, often", WALL, {"what": "C++, through Python 1000 times"}, INSIDE),
-    ('let a panic out of extern "C"', WALL, {"what": "Rust, extern C between"}, "catch_unwind inside"),
-    ("catch where it is thrown", WALL, {"what": "C++, caught where it is thrown"}, ""),
-    ("raise in a ctypes callback", CALL, {"what": "ctypes"}, "catch all, return an error"),
-    ("… in one of cffi", CALL, {"what": "cffi"}, "onerror"),
-    ("… in one of pybind11", CALL, {"what": "pybind11"}, "catch error_already_set"),
-    ("… in one of nanobind", CALL, {"what": "nanobind"}, "catch python_error"),
-    ("call back by ctypes, elsewhere", ELSE, {"what": "ctypes"}, "a state of your interpreter"),
-    ("attach to your interpreter", ELSE, {"what": "PyThreadState_New"}, ""),
+    ("wait for a lock of C", WAIT, waits("attached"), "detach", waits("detached")),
+    ("… detached", WAIT, waits("detached"), "", []),
+    ("… for a PyMutex", WAIT, waits("PyMutex"), "", []),
+    ("attach at shutdown", LATE, [{"thread": "a kept state"}], EARLIER, []),
+    ("… holding a lock", LATE, [{"thread": "a kept state, and a lock"}], EARLIER, []),
+    ("… at the very end", LATE, [{"thread": "a new state, at the very end"}], EARLIER, []),
+    ("end threads in atexit", LATE, [{"thread": "a loop, joined by atexit"}], "", []),
+    ("rely on signals, in C", "signals", [{"how": "attached"}], "call PyErr_CheckSignals", [{"how": "checks"}]),
+    ("… on pending calls", "pending calls", [{"main": "sleeps in a system call"}], "attach in your thread", []),
+    ("fork, a lock held", "fork", [{"how": FORKS[0]}], "use pthread_atfork", [{"how": FORKS[1]}]),
+    ("… with pthread_atfork", "fork", [{"how": FORKS[1]}], "", []),
+    ("throw out of noexcept", WALL, played("C++, noexcept between"), INSIDE, []),
+    ("… out of C++", WALL, played("C++, not caught"), INSIDE, []),
+    ("… through Python", WALL, played("C++, through Python", "C++, through Python 1000 times"), INSIDE, []),
+    ('panic out of extern "C"', WALL, played("Rust, extern C between"), "catch_unwind inside", []),
+    ("… into Rust that catches", WALL, played("Rust, caught by its caller"), "", []),
+    (INSIDE, WALL, played("C++, caught where it is thrown", "Rust, caught where it panics"), "", []),
+    ("raise in a ctypes callback", CALL, played("ctypes"), "catch all, return an error", []),
+    ("… in one of cffi", CALL, played("cffi"), "give error= or onerror=", played("cffi, error=7", "cffi, onerror")),
+    ("… in one of pybind11", CALL, played("pybind11"), "catch error_already_set", played("pybind11, caught")),
+    ("… in one of nanobind", CALL, played("nanobind"), "catch python_error", played("nanobind, caught")),
+    ("call back a subinterpreter", ELSE, played("PyGILState_Ensure", "ctypes"), "make its state", played(MADE)),
+    ("… by PyThreadState_New", ELSE, played(MADE), "", []),
 )
+# What a child did whose action may be done: its outcome, or what became of its thread.
+DID_WELL = (
+    *(ENDS, "during the call", "while it lasts", "printed, C gets 7", "not printed, C gets 7"),
+    *("came through", "in its caller's interpreter"),
+)
+
+
+def may_i(children: pd.DataFrame, instead: str, cured: pd.DataFrame) -> str:
+    """yes: each child did well, on both builds; only if: each that did `instead` did; no: some did not. "–": none tried."""
+
+    def well(rows: pd.DataFrame) -> bool:
+        return rows.fate.fillna(rows.outcome).isin(DID_WELL).all()
+
+    if children.empty:
+        return "–"
+    if well(children):
+        return "yes"
+    return f"only if you {instead}" if len(cured) and well(cured) else f"no: {instead}" if instead else "no"

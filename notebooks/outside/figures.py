@@ -12,7 +12,7 @@ from ffilab.page import draw
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from native.outside.ways import TOOLS
 from notebooks.outside import states
-from notebooks.outside.crossings import ACTIONS, SCENES, told
+from notebooks.outside.crossings import ACTIONS, SCENES, may_i, told
 from notebooks.outside.experiment import ALONE, BRIDGES, BUSY, CODE, OTHERS, THREADS
 from notebooks.outside.results import NO_TRIAL
 
@@ -146,14 +146,18 @@ def endings(children: pd.DataFrame, ms: bool) -> str:
 
 
 def may_i_table(session: Session) -> pd.DataFrame:
-    """Every action of the three pages: how its children ended, and what to do instead where they did not all end well."""
+    """Every action of the three pages: may it be done, and how the children ended that did it."""
     rows = []
-    for action, title, which, instead in ACTIONS:
+    for action, title, cases, instead, cure in ACTIONS:
         frame = session.frame(title, disturbed=True)
         frame = told(frame) if title in SCENES and len(frame) else frame
-        found = {
-            heading: endings(chosen(frame, interpreter=label, **which), False) if len(frame) else "–"
-            for label, heading in zip((GIL, FREE_THREADED), COLUMNS, strict=True)
-        }
-        rows.append({"may I …": action, **found, "instead": instead})
+
+        def children(cases: list[dict], frame: pd.DataFrame = frame, **which: str) -> pd.DataFrame:
+            found = pd.concat([chosen(frame, **case, **which) for case in cases]) if cases and len(frame) else frame[:0]
+            found = found[~found.outcome.isin(NO_TRIAL)] if len(found) else found
+            return found if "fate" in found else found.assign(fate=None)
+
+        row = {"may I …": action, "answer": may_i(children(cases), instead, children(cure))}
+        pair = zip((GIL, FREE_THREADED), COLUMNS, strict=True)
+        rows.append(row | {heading: endings(children(cases, interpreter=label), False) for label, heading in pair})
     return pd.DataFrame(rows)

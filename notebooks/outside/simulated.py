@@ -142,7 +142,7 @@ def of_waiting(session: Simulated) -> None:
 
 def of_crossings(session: Simulated) -> None:
     """What may cross: one row for each child. Where a claim asks nothing of a scene, its children end."""
-    usual = {"outcome": "ends", "hooked": True, "printed": True, "refused": False}
+    usual = {"outcome": "ends", "hooked": True, "printed": True, "refused": False, "raised": ""}
     for label in INTERPRETERS:
 
         def rows(what: str, *events: tuple, label=label, **seen) -> list[dict]:
@@ -197,10 +197,14 @@ def of_crossings(session: Simulated) -> None:
             "threads of C in their caller's interpreter: PyGILState_Ensure, ",
             "threads of C in another interpreter than their caller's: PyThreadState_New, ",
         )
-        died = [("E4", "children killed: elsewhere, ctypes, ", {**killed, "answer": ""})] if label == GIL else []
+        of_ctypes = (
+            ("E4", "children killed: elsewhere, ctypes, ", {**killed, "answer": ""})
+            if label == GIL
+            else ("E4", "ctypes callbacks that came to their caller's interpreter: ", home)
+        )
         add(
             "interpreters",
             rows("PyGILState_Ensure", ("E4", ways[0], home), **away),
             rows("PyThreadState_New", ("E4", ways[1], away), **home),
-            rows("ctypes", *died, ("E4", "ctypes callbacks that came to their caller's interpreter: ", home), **away),
+            rows("ctypes", of_ctypes, **away),
         )

@@ -17,7 +17,7 @@ def play(label, scenes, first=experiment.FIRST):
 
 
 def rows(what, outcome="ends", answer="", label=GIL, **more):
-    usual = {"ms": 5.0, "hooked": True, "printed": True, "refused": False}
+    usual = {"ms": 5.0, "hooked": True, "printed": True, "refused": False, "raised": ""}
     return {"interpreter": label, "what": what, "outcome": outcome, "answer": answer, **usual, **more}
 
 
@@ -45,7 +45,9 @@ def test_what_is_caught_inside_ends_well_and_a_wall_ends_the_process(label):
 @pytest.mark.parametrize("label", LABELS)
 def test_python_remembers_each_callback_that_an_exception_left(label):
     scenes = {what: line for what, line in experiment.WALLS.items() if "through Python" in what}
-    assert [row["outcome"] for row in play(label, scenes)] == ["ends", "raises"]
+    found = play(label, scenes)
+    assert [(row["outcome"], row["raised"]) for row in found] == [("ends", ""), ("raises", "RecursionError")]
+    assert list(crossings.told(pd.DataFrame(found)).outcome) == ["ends", "raises RecursionError"]
 
 
 @pytest.mark.parametrize("label", LABELS)
@@ -53,6 +55,10 @@ def test_a_callback_that_raises_is_told_to_the_hook_and_c_gets_what_the_tool_say
     found = {row["what"]: row for row in play(label, experiment.CALLBACKS, experiment.MORE + experiment.FIRST)}
     assert found["ctypes"]["outcome"] == "ends"
     assert found["ctypes"]["hooked"]
+    for tool in ("nanobind", "pybind11"):
+        assert found[tool]["outcome"] in ("killed by SIGABRT", "not here")
+        caught = found[f"{tool}, caught"]
+        assert caught["outcome"] == "not here" or (caught["outcome"] == "ends" and caught["printed"])
     if found["cffi"]["outcome"] != "not here":
         assert [found[what]["answer"] for what in ("cffi", "cffi, error=7", "cffi, onerror")] == ["0", "7", "7"]
         assert [found[what]["printed"] for what in ("cffi", "cffi, error=7", "cffi, onerror")] == [True, True, False]
@@ -81,9 +87,14 @@ def test_numbers_count_children_and_leave_out_what_was_not_built():
         exceptions_in_callbacks=[
             rows("ctypes", answer="5"),
             rows("ctypes", answer="0", hooked=False),
+            rows("ctypes", "killed by SIGABRT", hooked=False),
             rows("cffi", "not here"),
         ],
-        interpreters=[rows("PyGILState_Ensure", answer="1 0"), rows("PyGILState_Ensure", answer="1 1")],
+        interpreters=[
+            rows("PyGILState_Ensure", answer="1 0"),
+            rows("PyGILState_Ensure", answer="1 1"),
+            rows("ctypes", "killed by SIGABRT"),
+        ],
     )
     made = crossings.numbers(session)
     assert made[f"children killed: C++, not caught, {GIL}"]() == Share(1, 2)
@@ -91,6 +102,8 @@ def test_numbers_count_children_and_leave_out_what_was_not_built():
     assert made[f"ctypes callbacks after which C had another number than 0: {GIL}"]() == Share(1, 2)
     assert made[f"ctypes callbacks that sys.unraisablehook did not see: {GIL}"]() == Share(1, 2)
     assert made[f"threads of C in their caller's interpreter: PyGILState_Ensure, {GIL}"]() == Share(1, 2)
+    assert "no child lived" in made[f"ctypes callbacks that came to their caller's interpreter: {GIL}"]()
+    assert made[f"children killed: elsewhere, ctypes, {GIL}"]() == Share(1, 1)
     assert "not built" in made[f"children that end well: callback of cffi, {GIL}"]()
     assert crossings.numbers(Frames())[f"children killed: C++, not caught, {GIL}"]() is None
 
@@ -104,8 +117,24 @@ def test_the_table_says_what_each_action_did_and_what_c_got():
         "printed, C gets another number: 1 of 1",
         "printed, C gets 0: 1 of 1",
     ]
-    assert set(table.loc["fork, with a lock held", list(figures.COLUMNS)]) == {"–"}
+    assert set(table.loc["fork, a lock held", list(figures.COLUMNS)]) == {"–"}
+    assert list(table.answer[["raise in a ctypes callback", "fork, a lock held"]]) == [
+        "no: catch all, return an error",
+        "–",
+    ]
     assert len(table.columns) == 3
+
+
+def test_an_action_may_be_done_if_all_did_well_or_all_that_kept_to_its_condition():
+    one, other = pd.DataFrame([rows("a"), rows("a", "hangs")]), pd.DataFrame([rows("b")])
+    told = [crossings.told(found) for found in (one, other)]
+    assert crossings.may_i(told[1], "detach", told[0]) == "yes"
+    assert crossings.may_i(told[0], "detach", told[1]) == "only if you detach"
+    assert (
+        crossings.may_i(told[0], "detach", told[0]) == crossings.may_i(told[0], "detach", told[0][:0]) == "no: detach"
+    )
+    assert crossings.may_i(told[1].assign(fate="hangs"), "", told[0][:0]) == "no"
+    assert crossings.may_i(told[0][:0], "detach", told[1]) == "–"
 
 
 def test_every_action_names_scenes_that_are_played():
@@ -125,7 +154,8 @@ def test_every_action_names_scenes_that_are_played():
         *experiment.MAINS,
         *experiment.FORKS,
     }
-    for action, title, which, _ in crossings.ACTIONS:
+    tried = [(action, title, which) for action, title, cases, _, cure in crossings.ACTIONS for which in [*cases, *cure]]
+    for action, title, which in tried:
         if title in scenes:
             assert which["what"] in scenes[title], action
         else:

@@ -30,4 +30,26 @@ static std::vector<std::int64_t> call_from_thread(nb::callable callback, int thr
     return ns;
 }
 
-NB_MODULE(outside_nanobind, m) { m.def("call_from_thread", &call_from_thread); }
+// [caught]
+static void enter_and_catch(void *callback) {
+    nb::gil_scoped_acquire attached;
+    try {
+        nb::handle(static_cast<PyObject *>(callback))();
+    } catch (nb::python_error &error) {
+        error.discard_as_unraisable("a callback");
+    }
+}
+// [/caught]
+
+static void call_caught(nb::callable callback) {
+    std::int64_t ns;
+    nb::gil_scoped_release detached;
+    if (int error = call_from_threads(enter_and_catch, callback.ptr(), 1, 1, &ns, nullptr)) {
+        throw std::system_error(error, std::generic_category());
+    }
+}
+
+NB_MODULE(outside_nanobind, m) {
+    m.def("call_from_thread", &call_from_thread);
+    m.def("call_caught", &call_caught);
+}

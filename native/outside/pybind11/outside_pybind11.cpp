@@ -30,4 +30,26 @@ static std::vector<std::int64_t> call_from_thread(py::function callback, int thr
     return ns;
 }
 
-PYBIND11_MODULE(outside_pybind11, m, py::mod_gil_not_used()) { m.def("call_from_thread", &call_from_thread); }
+// [caught]
+static void enter_and_catch(void *callback) {
+    py::gil_scoped_acquire attached;
+    try {
+        py::handle(static_cast<PyObject *>(callback))();
+    } catch (py::error_already_set &error) {
+        error.discard_as_unraisable("a callback");
+    }
+}
+// [/caught]
+
+static void call_caught(py::function callback) {
+    std::int64_t ns;
+    py::gil_scoped_release detached;
+    if (int error = call_from_threads(enter_and_catch, callback.ptr(), 1, 1, &ns, nullptr)) {
+        throw std::system_error(error, std::generic_category());
+    }
+}
+
+PYBIND11_MODULE(outside_pybind11, m, py::mod_gil_not_used()) {
+    m.def("call_from_thread", &call_from_thread);
+    m.def("call_caught", &call_caught);
+}

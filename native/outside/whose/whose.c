@@ -21,6 +21,9 @@ static void *by_gilstate(void *data) {
 static void *by_interpreter(void *data) {
     Asked *asked = data;
     PyThreadState *state = PyThreadState_New(asked->caller);
+    if (!state) {
+        return NULL; /* No memory; `found` stays -1. */
+    }
     PyEval_RestoreThread(state);
     asked->found = PyInterpreterState_GetID(PyInterpreterState_Get());
     PyThreadState_Clear(state);
