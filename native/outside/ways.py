@@ -1,4 +1,4 @@
-"""The tools' ways into Python from a thread of C, and a mean of many calls. Standard library only."""
+"""How each tool attaches a thread of C to Python. Standard library only."""
 
 import ctypes
 import importlib
@@ -14,17 +14,24 @@ def callback_of(function):
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function)
 
 
+def started(thread, *call):
+    """What answer_later gave, if it is a thread."""
+    if not thread:
+        raise OSError("no thread could be created")
+    return thread
+
+
 def library(folder):
     """liboutside.so, declared."""
     place = os.path.join(folder, "liboutside.so")
     native = ctypes.CDLL(place)
     # Attached: whoever asks is back in its loop before a busy thread gets the GIL.
     native.answer_later = ctypes.PyDLL(place).answer_later
-    pointer, number = ctypes.c_void_p, ctypes.c_long
-    times = ctypes.POINTER(ctypes.c_int64)
+    pointer, number, times = ctypes.c_void_p, ctypes.c_long, ctypes.POINTER(ctypes.c_int64)
     native.call_from_threads.argtypes = [pointer, pointer, ctypes.c_int, number, times, pointer]
     native.answer_later.argtypes = [pointer, pointer, number, times]
     native.answer_later.restype, native.wait_for_answer.argtypes = pointer, [pointer]
+    native.answer_later.errcheck = started
     native.answer_here.argtypes = [number, times]
     native.wait_for_answer.restype = native.answer_here.restype = None
     return native

@@ -91,7 +91,7 @@ def is_killed(rows: pd.DataFrame) -> pd.Series:
 
 
 def is_too_deep(rows: pd.DataFrame) -> pd.Series:
-    return rows.get("raised", rows.answer) == "RecursionError"
+    return rows.raised == "RecursionError"
 
 
 def is_unseen(rows: pd.DataFrame) -> pd.Series:
@@ -117,7 +117,7 @@ def told(rows: pd.DataFrame) -> pd.DataFrame:
     def outcome(row) -> str:
         if row.refused:
             return "does not import"
-        if getattr(row, "raised", ""):
+        if row.raised:
             return f"raises {row.raised}"
         if row.outcome != ENDS or not row.what.startswith(("ctypes", "cffi")) or " " in row.answer:
             return row.outcome

@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import pandas as pd
 
 from ffilab.judge.estimates import Location
@@ -13,27 +14,29 @@ from ffilab.setup.catalogue import FREE_THREADED, GIL
 from native.outside.ways import TOOLS
 from notebooks.outside import states
 from notebooks.outside.crossings import ACTIONS, SCENES, may_i, told
-from notebooks.outside.experiment import ALONE, BRIDGES, BUSY, CODE, OTHERS, THREADS
+from notebooks.outside.experiment import ALONE, BRIDGES, BUSY, CODE, ENDED, THREADS
 from notebooks.outside.results import NO_TRIAL
 
 # ---- states ----
 
+SAID = {"made": "created", "kept": "kept"}
+
 
 def prices(session: Session) -> pd.DataFrame:
-    """What the first picture draws: ns of a way in and out by what happened before, of both builds."""
+    """What the first picture draws: µs to attach and detach by what happened before, of both builds."""
     shown = {
         "nothing happened": ("made", 0, THREADS, "own"),
-        "1 thread left an object": ("made", 1, THREADS, "own"),
-        "2 threads did": ("made", 2, THREADS, "own"),
+        "a thread ended": ("made", 1, ENDED, "own"),
+        "… PYTHON_TLBC=0": ("made", 1, ENDED, "shared"),
+        "… and left an object": ("made", 1, THREADS, "own"),
         "8 threads did": ("made", 8, THREADS, "own"),
         "a callback ran Python": ("made", 1, CODE, "own"),
-        "… PYTHON_TLBC=0": ("made", 1, CODE, "shared"),
-        "1,000 other states": ("made", 1000, OTHERS, "own"),
+        "…, PYTHON_TLBC=0": ("made", 1, CODE, "shared"),
         "a kept state": ("kept", 1, THREADS, "own"),
     }
     rows = []
     for (what, (state, count, event, copy)), label in itertools.product(shown.items(), (GIL, FREE_THREADED)):
-        values = states.ends(session, label, event, count, state, copy)
+        values = states.ends(session, label, event, count, state, copy) / 1000
         if len(values):
             rows.append({"before": what, "CPython": label, **vars(Location.of(values).at())})
     return pd.DataFrame(rows)
@@ -42,8 +45,9 @@ def prices(session: Session) -> pd.DataFrame:
 def plot_prices(figure, found: pd.DataFrame) -> None:
     axes = figure.subplots()
     draw.intervals(axes, found, "before", "CPython")
-    axes.set(xscale="log", xlabel="ns for one way in and out, from a thread of C", ylabel="")
+    axes.set(xscale="log", xlabel="µs to attach and detach, in a thread of C", ylabel="")
     draw.plain_ticks(axes.xaxis)
+    axes.set_xticks((0.1, 1, 10, 100))
 
 
 def by_build(session: Session, rows: dict[tuple[str, str], str], heads: tuple[str, str], unit: str) -> pd.DataFrame:
@@ -60,14 +64,25 @@ def by_build(session: Session, rows: dict[tuple[str, str], str], heads: tuple[st
 
 def ways(session: Session) -> pd.DataFrame:
     """A callback of each tool, by what becomes of the state."""
-    rows = {(tool, state): f"way in: {tool}, {state}, ns on " for tool in TOOLS for state in states.STATES}
-    return by_build(session, rows, ("tool", "state"), "ns")
+    rows = {(tool, SAID[state]): f"way in: {tool}, {state}, µs on " for tool in TOOLS for state in states.STATES}
+    return by_build(session, rows, ("tool", "state"), "µs")
 
 
 def bridges(session: Session) -> pd.DataFrame:
     """An answer for a coroutine, by its way, alone and beside a busy thread."""
-    rows = {(way, beside): f"answer by {way}, {beside}: µs on " for beside in (ALONE, BUSY) for way in BRIDGES}
-    return by_build(session, rows, ("way", "the loop is"), "µs")
+    rows = []
+    for beside, way in itertools.product((ALONE, BUSY), BRIDGES):
+        us = {label: states.answer(session, label, beside, way) for label in (GIL, FREE_THREADED)}
+        middle = {label: float(np.median(values)) if len(values) else None for label, values in us.items()}
+        rows.append({"way": way, "the loop is": beside} | {label: duration(value) for label, value in middle.items()})
+    return pd.DataFrame(rows)
+
+
+def duration(us: float | None) -> str:
+    """A time in µs, or in ms from 10,000 µs on."""
+    if us is None:
+        return "–"
+    return f"{us / 1000:.2g} ms" if us >= 10_000 else f"{us:,.0f} µs"
 
 
 # ---- who waits for whom ----

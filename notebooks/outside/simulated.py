@@ -5,7 +5,17 @@ import itertools
 from ffilab.judge.simulation import Simulated
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from native.outside.ways import TOOLS
-from notebooks.outside.experiment import ALONE, BRIDGES, BUSY, CHILDREN, CODE, EVENTS, FORKS, OTHERS, THREADS
+from notebooks.outside.experiment import (
+    ALONE,
+    BRIDGES,
+    BUSY,
+    CHILDREN,
+    EVENTS,
+    FORKS,
+    OTHERS,
+    THREADS,
+    VISITED,
+)
 from notebooks.outside.waiting import DEFAULT
 
 INTERPRETERS = [GIL, FREE_THREADED]
@@ -29,19 +39,28 @@ def of_states(session: Simulated) -> None:
     cases = []
     for label, (event, counts) in itertools.product((GIL, FREE_THREADED), EVENTS.items()):
         kept = after[label] / session.true("E5", f"a state made / kept: 1 {THREADS}, {label}")
-        larger = session.true("E7", f"1000 {OTHERS} / none, {label}")
-        later = {0: made[label], 1000: made[label] * larger, 100: made[label]}
-        columns = [session.scattered(later.get(count, after[label]), PROCESSES, n) for count in counts]
+        columns = [session.scattered(after[label] if count else made[label], PROCESSES, n) for count in counts]
         rows = [
             [{"count": count, "ns": float(ns[run]), "kept": kept} for count, ns in zip(counts, columns)]
             for run in range(n)
         ]
         cases.append((label, {"event": event, "bytecode": "own"}, rows))
     still = [[{"count": count, "ns": made[FREE_THREADED], "kept": 200.0} for count in (0, 1)]] * n
-    cases.append((FREE_THREADED, {"event": CODE, "bytecode": "shared"}, still))
+    cases.extend((FREE_THREADED, {"event": event, "bytecode": "shared"}, still) for event in EVENTS)
     session.add_processes("end of a state", cases)
-    seen = [[{"count": count, "readings": 4096 if count else 0} for count in EVENTS[THREADS]]] * few
-    session.add_processes("visits", [(FREE_THREADED, {}, seen)])
+    cases = []
+    for label in (GIL, FREE_THREADED):
+        longer = session.scattered(
+            50 + session.true("E7", f"ns longer beside {OTHERS[1]} newer states, {label}"), PROCESSES, n
+        )
+        rows = [[{"others": OTHERS[0], "ns": 50.0}, {"others": OTHERS[1], "ns": float(ns)}] for ns in longer]
+        cases.append((label, {}, rows))
+    session.add_processes("end beside others", cases)
+    cases = []
+    for event in VISITED:
+        seen = [[{"count": count, "readings": 4096 if count else 0} for count in EVENTS[event]]] * few
+        cases.append((FREE_THREADED, {"event": event}, seen))
+    session.add_processes("visits", cases)
     of_tools = [
         [{"tool": tool, "kept": kept, "ns": 500.0 if kept else 5000.0} for tool in TOOLS for kept in (True, False)]
     ] * n

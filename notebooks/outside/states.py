@@ -1,44 +1,51 @@
-"""The records of the page on thread states, and the way in: from rows to numbers."""
+"""The records of the page on thread states, and on how tools attach: from rows to numbers."""
 
 import itertools
 from functools import partial
 
 import numpy as np
 
-from ffilab.judge.estimates import Location, Measurement, Share
+from ffilab.judge.estimates import Location, Measurement, Ranked, Share
 from ffilab.judge.numbers import Makers
 from ffilab.judge.processes import chosen, ratio
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from native.outside.ways import TOOLS
-from notebooks.outside.experiment import ALONE, BRIDGES, BUSY, CODE, EVENTS, THREADS
+from notebooks.outside.experiment import ALONE, BRIDGES, BUSY, EVENTS, OTHERS, THREADS, VISITED
 
 BOTH = (GIL, FREE_THREADED)
 STATES = {"made": False, "kept": True}
-COPIES = {"own": "", "shared": ", PYTHON_TLBC=0"}
+UNITS = {"ns": 1, "µs": 1000}
+OPPOSITE = {"survived": "lost", "lost": "survived"}
 
 
 def numbers(session: Session) -> Makers:
     made: Makers = {}
     for label, (event, counts) in itertools.product(BOTH, EVENTS.items()):
         for count in counts:
-            for state in STATES:
-                made[f"a state {state}: {count} {event}, ns on {label}"] = partial(
-                    centre, partial(ends, session, label, event, count, state)
+            for state, (unit, ns) in itertools.product(STATES, UNITS.items()):
+                made[f"a state {state}: {count} {event}, {unit} on {label}"] = partial(
+                    centre, partial(ends, session, label, event, count, state), ns
                 )
         for count in counts[1:]:
             made[f"{count} {event} / none, {label}"] = partial(times_as_long, session, label, event, count)
         made[f"a state made / kept: {counts[1]} {event}, {label}"] = partial(made_or_kept, session, label, event)
-    made[f"1 {CODE} / none, {FREE_THREADED}, PYTHON_TLBC=0"] = partial(
-        times_as_long, session, FREE_THREADED, CODE, 1, "shared"
-    )
+    for event in EVENTS:
+        made[f"1 {event} / none, {FREE_THREADED}, PYTHON_TLBC=0"] = partial(
+            times_as_long, session, FREE_THREADED, event, 1, "shared"
+        )
+    for label in BOTH:
+        made[f"ns longer beside {OTHERS[1]} newer states, {label}"] = partial(longer, session, label)
     for count in (0, 1):
         made[f"a state made: {count} {THREADS}, {FREE_THREADED} / {GIL}"] = partial(between_builds, session, count)
-    for count in EVENTS[THREADS]:
-        made[f"readings of the clock in one end: {count} {THREADS}"] = partial(readings, session, count)
+    for event in VISITED:
+        for count in EVENTS[event]:
+            made[f"readings of the clock in one end: {count} {event}"] = partial(readings, session, event, count)
     for label, tool in itertools.product(BOTH, TOOLS):
-        for state in STATES:
-            made[f"way in: {tool}, {state}, ns on {label}"] = partial(centre, partial(way, session, label, tool, state))
+        for state, (unit, ns) in itertools.product(STATES, UNITS.items()):
+            made[f"way in: {tool}, {state}, {unit} on {label}"] = partial(
+                centre, partial(way, session, label, tool, state), ns
+            )
         made[f"way in: {tool}, made / kept, {label}"] = partial(tool_made_or_kept, session, label, tool)
     for label, tool, state, outcome in (
         *((label, "ctypes", "made", "survived") for label in BOTH),
@@ -50,23 +57,25 @@ def numbers(session: Session) -> Makers:
         )
     for label, beside in itertools.product(BOTH, (ALONE, BUSY)):
         for bridge in BRIDGES:
-            made[f"answer by {bridge}, {beside}: µs on {label}"] = partial(
-                centre, partial(answer, session, label, beside, bridge)
-            )
-        made[f"answer by call_soon_threadsafe / eventfd, {beside}, {label}"] = partial(
-            by_call_or_eventfd, session, label, beside
-        )
+            for unit, us in (("µs", 1), ("ms", 1000)):
+                made[f"answer by {bridge}, {beside}: {unit} on {label}"] = partial(
+                    middle, session, label, beside, bridge, us
+                )
+            if bridge != "eventfd":
+                made[f"answer by {bridge} / eventfd, {beside}, {label}"] = partial(
+                    over_eventfd, session, label, beside, bridge
+                )
     return made
 
 
-def centre(values) -> Location | None:
-    """The mean over processes."""
+def centre(values, ns: float) -> Location | None:
+    """The mean over processes, in a unit of so many ns."""
     found = values()
-    return Location.of(found) if len(found) else None
+    return Location.of(found / ns) if len(found) else None
 
 
 def ends(session: Session, label: str, event: str, count: int, state: str, copy: str = "own") -> np.ndarray:
-    """ns of a way in and out, one value for each process, after so many of an event."""
+    """ns to attach and detach, one value for each process, after so many of an event."""
     rows = chosen(session.frame("end of a state"), interpreter=label, event=event, count=count, bytecode=copy)
     return rows["kept" if state == "kept" else "ns"].to_numpy(float)
 
@@ -86,9 +95,17 @@ def between_builds(session: Session, count: int) -> Measurement | None:
     return ratio(*(ends(session, label, THREADS, count, "made") for label in (FREE_THREADED, GIL)))
 
 
-def readings(session: Session, count: int) -> Location:
-    """Readings of the clock in one way in and out, without the two of the measurement."""
-    return Location.of(chosen(session.frame("visits"), count=count).readings.to_numpy(float))
+def longer(session: Session, label: str) -> Measurement | None:
+    """ns that PyThreadState_Delete takes longer with many states before it in the list than with one, in the same processes."""
+    few, many = (
+        chosen(session.frame("end beside others"), interpreter=label, others=one).ns.to_numpy(float) for one in OTHERS
+    )
+    return Measurement(Location.of(many - few), "ns") if len(few) else None
+
+
+def readings(session: Session, event: str, count: int) -> Location:
+    """Readings of the clock in one end of a state, without the two of the measurement."""
+    return Location.of(chosen(session.frame("visits"), event=event, count=count).readings.to_numpy(float))
 
 
 def way(session: Session, label: str, tool: str, state: str) -> np.ndarray:
@@ -102,9 +119,9 @@ def tool_made_or_kept(session: Session, label: str, tool: str) -> Measurement | 
 
 
 def local(session: Session, label: str, tool: str, state: str, outcome: str) -> Share | None:
-    """Processes with this outcome of a value in a threading.local over five callbacks, among all."""
+    """Processes in which a value in a threading.local, over five callbacks, did anything but the opposite, among all."""
     rows = chosen(session.frame("threading.local"), interpreter=label, tool=tool, kept=STATES[state])
-    return Share(int((rows.outcome == outcome).sum()), len(rows)) if len(rows) else None
+    return Share(int((rows.outcome != OPPOSITE[outcome]).sum()), len(rows)) if len(rows) else None
 
 
 def answer(session: Session, label: str, beside: str, bridge: str) -> np.ndarray:
@@ -112,5 +129,11 @@ def answer(session: Session, label: str, beside: str, bridge: str) -> np.ndarray
     return chosen(session.frame("bridge"), interpreter=label, beside=beside, way=bridge).us.to_numpy(float)
 
 
-def by_call_or_eventfd(session: Session, label: str, beside: str) -> Measurement | None:
-    return ratio(*(answer(session, label, beside, bridge) for bridge in ("call_soon_threadsafe", "eventfd")))
+def middle(session: Session, label: str, beside: str, bridge: str, us: float) -> Measurement | None:
+    """The median over processes: an answer waits for one switch interval, or for two."""
+    found = answer(session, label, beside, bridge)
+    return Measurement(Ranked.of(found / us), "") if len(found) else None
+
+
+def over_eventfd(session: Session, label: str, beside: str, bridge: str) -> Measurement | None:
+    return ratio(*(answer(session, label, beside, one) for one in (bridge, "eventfd")))

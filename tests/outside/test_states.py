@@ -1,10 +1,10 @@
-"""Thread states and the way in: every tool calls back, a kept state keeps, the clock is read as often as the loop says."""
+"""Thread states, and how tools attach: every tool calls back, a kept state keeps, the clock is read as often as the loop says."""
 
 import pytest
 from of_chapter import LABELS, result_of
 
 from ffilab.setup.catalogue import FREE_THREADED
-from native.outside.ways import TOOLS, way_in
+from native.outside.ways import TOOLS, started, way_in
 from notebooks.outside import exercise, experiment
 
 FOLDER = {"folder": experiment.FOLDER}
@@ -45,8 +45,20 @@ def test_each_event_has_a_row_for_each_count(event, label):
 
 
 def test_one_segment_is_visited_as_often_as_many_are():
-    rows = result_of(FREE_THREADED, experiment.visits, FOLDER, environment=experiment.COUNTING)
+    fixed = {"event": experiment.THREADS, **FOLDER}
+    rows = result_of(FREE_THREADED, experiment.visits, fixed, environment=experiment.COUNTING)
     assert [row["readings"] for row in rows] == [0, 4096, 4096, 4096]
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_a_state_ends_beside_others(label):
+    rows = result_of(label, experiment.beside_others, FOLDER)
+    assert [(row["others"], row["ns"] > 0) for row in rows] == [(1, True), (1000, True)]
+
+
+def test_no_thread_for_an_answer_is_an_error():
+    with pytest.raises(OSError, match="no thread"):
+        started(None)
 
 
 @pytest.mark.parametrize("label", LABELS)

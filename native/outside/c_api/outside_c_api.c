@@ -1,19 +1,19 @@
-/* The way in that the C API has: PyGILState_Ensure and Release. */
+/* How the C API attaches: PyGILState_Ensure and Release. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+
+#include <time.h>
 
 #include "outside.h"
 
 /* [enter] */
 static void enter(void *callback) {
     PyGILState_STATE state = PyGILState_Ensure();
-    if (callback != Py_None) { /* None: in and out again, and nothing else */
-        PyObject *result = PyObject_CallNoArgs(callback);
-        if (!result) {
-            PyErr_WriteUnraisable(callback);
-        }
-        Py_XDECREF(result);
+    PyObject *result = PyObject_CallNoArgs(callback);
+    if (!result) {
+        PyErr_WriteUnraisable(callback);
     }
+    Py_XDECREF(result);
     PyGILState_Release(state);
 }
 /* [/enter] */
@@ -28,7 +28,14 @@ static void keep(run_type run, void *what) {
 }
 /* [/keep] */
 
-/* call_from_thread(callback, threads, calls, kept) -> ns of each call */
+/* Attaches and detaches so many times, and does nothing else. */
+static void pass(void *number) {
+    for (long left = (long)number; left > 0; left--) {
+        PyGILState_Release(PyGILState_Ensure());
+    }
+}
+
+/* call_from_thread(callback, threads, calls, kept) -> ns of each call. callback: a function, or the number of a pass. */
 static PyObject *call_from_thread(PyObject *module, PyObject *args) {
     PyObject *callback;
     int threads, kept, error;
@@ -40,8 +47,10 @@ static PyObject *call_from_thread(PyObject *module, PyObject *args) {
     if (!ns) {
         return PyErr_NoMemory();
     }
+    long passes = PyLong_Check(callback) ? PyLong_AsLong(callback) : 0;
     Py_BEGIN_ALLOW_THREADS
-    error = call_from_threads(enter, callback, threads, calls, ns, kept ? keep : NULL);
+    error = passes ? call_from_threads(pass, (void *)passes, threads, calls, ns, kept ? keep : NULL)
+                   : call_from_threads(enter, callback, threads, calls, ns, kept ? keep : NULL);
     Py_END_ALLOW_THREADS
     PyObject *list = NULL;
     if (error) {
@@ -62,19 +71,35 @@ static PyObject *call_from_thread(PyObject *module, PyObject *args) {
     return list;
 }
 
-/* make_states(n): so many thread states more, which nobody uses. They stay until the interpreter ends. */
-static PyObject *make_states(PyObject *module, PyObject *number) {
-    for (long left = PyLong_AsLong(number); left > 0; left--) {
-        if (!PyThreadState_New(PyInterpreterState_Get())) {
+/* end_states(n, others) -> ns for PyThreadState_Delete, the mean of n <= 100 states. Before them in the list are `others`, which stay. */
+static PyObject *end_states(PyObject *module, PyObject *args) {
+    PyThreadState *ours[100];
+    int n, others;
+    if (!PyArg_ParseTuple(args, "ii", &n, &others)) {
+        return NULL;
+    }
+    for (int i = 0; i < n + others; i++) { /* each new one goes to the head of the list */
+        PyThreadState *state = PyThreadState_New(PyInterpreterState_Get());
+        if (!state) {
             return PyErr_NoMemory();
         }
+        if (i < n) {
+            ours[i] = state;
+            PyThreadState_Clear(state);
+        }
     }
-    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+    struct timespec began, ended;
+    clock_gettime(CLOCK_MONOTONIC, &began);
+    for (int i = n; i-- > 0;) {
+        PyThreadState_Delete(ours[i]);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &ended);
+    return PyFloat_FromDouble(((ended.tv_sec - began.tv_sec) * 1e9 + ended.tv_nsec - began.tv_nsec) / n);
 }
 
 static PyMethodDef methods[] = {
     {"call_from_thread", call_from_thread, METH_VARARGS, NULL},
-    {"make_states", make_states, METH_O, NULL},
+    {"end_states", end_states, METH_VARARGS, NULL},
     {NULL},
 };
 

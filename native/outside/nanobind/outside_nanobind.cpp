@@ -1,4 +1,4 @@
-// The way in that nanobind has: gil_scoped_acquire.
+// How nanobind attaches: gil_scoped_acquire.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/vector.h>
 
@@ -15,11 +15,13 @@ static void enter(void *callback) {
 }
 // [/enter]
 
+// [keep]
 static void keep(run_type run, void *what) {
     nb::gil_scoped_acquire attached;
     nb::gil_scoped_release detached;
     run(what);
 }
+// [/keep]
 
 static std::vector<std::int64_t> call_from_thread(nb::callable callback, int threads, long calls, bool kept) {
     std::vector<std::int64_t> ns(threads * calls);

@@ -1,4 +1,4 @@
-// The way in that pybind11 has: gil_scoped_acquire.
+// How pybind11 attaches: gil_scoped_acquire.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -15,11 +15,13 @@ static void enter(void *callback) {
 }
 // [/enter]
 
+// [keep]
 static void keep(run_type run, void *what) {
     py::gil_scoped_acquire attached;
     py::gil_scoped_release detached;
     run(what);
 }
+// [/keep]
 
 static std::vector<std::int64_t> call_from_thread(py::function callback, int threads, long calls, bool kept) {
     std::vector<std::int64_t> ns(threads * calls);
