@@ -7,7 +7,7 @@ import pandas as pd
 
 from ffilab.judge.estimates import Location
 from ffilab.judge.numbers import of
-from ffilab.judge.processes import chosen
+from ffilab.judge.processes import chosen, interval_of
 from ffilab.measure.session import Session
 from ffilab.page import draw
 from ffilab.setup.catalogue import FREE_THREADED, GIL
@@ -92,16 +92,16 @@ COLUMNS = (f"CPython {GIL}", f"CPython {FREE_THREADED}")
 
 
 # Who waits for whom, by build: from, to, for what, and where that is written.
-MAIN, HOLDER, THIRD = "main, attached", "thread of C,\nholds the lock", "third thread"
+MAIN, HOLDER, THIRD = "main,\nattached", "thread of C,\nholds lock", "third thread"
 PLACES = {MAIN: (-0.15, 0.0), HOLDER: (1.15, 0.0), THIRD: (0.5, 1.0)}
-LOCK = (MAIN, HOLDER, "the lock", (0.5, 0.32))
+LOCK = (MAIN, HOLDER, "the lock", (0.5, 0.06))
 CIRCLES = {
-    "With the GIL": [LOCK, (HOLDER, MAIN, "the GIL", (0.5, -0.32))],
+    "With the GIL": [LOCK, (HOLDER, MAIN, "the GIL", (0.5, -0.4))],
     "Without the GIL": [LOCK],
     "Without it; the third stops the world": [
         LOCK,
-        (HOLDER, THIRD, "the world\nto go on", (1.2, 0.6)),
-        (THIRD, MAIN, "main to\ndetach", (-0.2, 0.6)),
+        (HOLDER, THIRD, "the world\nto go on", (1.18, 0.68)),
+        (THIRD, MAIN, "main to\ndetach", (-0.18, 0.68)),
     ],
 }
 CIRCLES_ALT = "; ".join(
@@ -111,27 +111,34 @@ CIRCLES_ALT = "; ".join(
 
 
 def plot_circles(figure) -> None:
-    """Three threads, and an arrow for each wait. A circle of arrows never ends."""
+    """Three threads, and an arrow for each wait. A circle of arrows never ends. A phone shows the left of a figure first."""
     arrow = {
         "arrowstyle": "->",
-        "shrinkA": 24,
-        "shrinkB": 30,
+        "shrinkA": 2,
+        "shrinkB": 4,
         "connectionstyle": "arc3,rad=-0.3",
         "color": draw.INK["light"],
     }
-    for axes, (title, waits) in zip(figure.subplots(1, len(CIRCLES)), CIRCLES.items(), strict=True):
-        for name, place in PLACES.items():
-            axes.text(*place, name, ha="center", va="center", size=8, bbox={"boxstyle": "round", "fc": "none"})
+    box = {"boxstyle": "round", "fc": "none", "ec": draw.INK["light"]}
+    left, _ = figure.subfigures(1, 2, width_ratios=[3.7, 2.3])
+    rows = left.subplots(len(CIRCLES), 1, height_ratios=[2, 2, 3])
+    for axes, (title, waits) in zip(rows, CIRCLES.items(), strict=True):
+        boxes = {
+            name: axes.text(*place, name, ha="center", va="center", size=11, bbox=box)
+            for name, place in PLACES.items()
+            if name != THIRD or len(waits) == len(PLACES)
+        }
         for one, other, what, where in waits:
-            axes.annotate("", PLACES[other], PLACES[one], arrowprops=arrow)
-            axes.text(*where, what, ha="center", va="center", size=8)
-        axes.set(xlim=(-0.6, 1.6), ylim=(-0.5, 1.2))
-        axes.set_title(title, size=9)
+            ends = {"patchA": boxes[one].get_bbox_patch(), "patchB": boxes[other].get_bbox_patch()}
+            axes.annotate("", PLACES[other], PLACES[one], arrowprops={**arrow, **ends})
+            axes.text(*where, what, ha="center", va="center", size=11)
+        axes.set(xlim=(-0.5, 1.5), ylim=(-0.6, 1.15 if len(boxes) == len(PLACES) else 0.4))
+        axes.set_title(title, size=12)
         axes.axis("off")
 
 
 def endings_table(runs: pd.DataFrame, factors: dict[str, str], ms: bool = False) -> pd.DataFrame:
-    """How the children of each case ended, by interpreter. factors: columns of `runs`, with their headings. ms: with their median."""
+    """How the children of each case ended, by interpreter. factors: columns of `runs`, with their headings. ms: with their trimmed mean, as in `waiting`."""
     runs = runs[runs.outcome != NO_TRIAL[0]]
     # The build without a GIL has all cases.
     cases = runs.sort_values("interpreter", kind="stable", ascending=False)[list(factors)].drop_duplicates()
@@ -150,11 +157,18 @@ def endings(children: pd.DataFrame, ms: bool) -> str:
         return "–"
     fates = children.get("fate", pd.Series(index=children.index, dtype=object))
     ended = [
-        outcome if pd.isna(fate) else f"thread {fate}" for outcome, fate in zip(children.outcome, fates, strict=True)
+        f"process {outcome}"
+        if outcome == "hangs"
+        else outcome
+        if pd.isna(fate)
+        else f"thread {fate}, process {outcome}"
+        for outcome, fate in zip(children.outcome, fates, strict=True)
     ]
-    words = ", ".join(f"{one}: {ended.count(one)} of {len(ended)}" for one in sorted(set(ended)))
-    median = children.ms.median()
-    return f"{words}; {median:{'.0f' if median >= 10 else '.1g'}} ms" if ms else words
+    words = "; ".join(f"{one}: {ended.count(one)} of {len(ended)}" for one in sorted(set(ended)))
+    if not ms or children.ms.isna().all():
+        return words
+    typical = interval_of(children, "ms").value
+    return f"{words}; {typical:{'.0f' if typical >= 10 else '.2g'}} ms"
 
 
 # ---- what may cross ----

@@ -25,6 +25,11 @@ def share(session: Session, title: str, column: str, value, **which) -> Share | 
     return share_of(session, title, lambda rows: rows[column] == value, **which)
 
 
+def was_killed(rows):
+    """By a signal: SIGSEGV, or SIGABRT of a fatal error."""
+    return rows.outcome.str.startswith("killed")
+
+
 def otherwise(session: Session, label: str) -> Share | None:
     """Children whose default start method is another than forkserver."""
     found = share(session, "fork", "method", "forkserver", how=DEFAULT, interpreter=label)
@@ -62,7 +67,7 @@ def numbers(session: Session) -> Makers:
             of = {"thread": thread, **here}
             count(f"children that hang: {thread}, {label}", "shutdown", "outcome", "hangs", **of)
             count(f"children that end well: {thread}, {label}", "shutdown", "outcome", "ends", **of)
-            count(f"children killed: {thread}, {label}", "shutdown", "outcome", "killed by SIGSEGV", **of)
+            made[f"children killed: {thread}, {label}"] = partial(share_of, session, "shutdown", was_killed, **of)
             for fate, what in FATES.items():
                 count(f"threads that {what}: {thread}, {label}", "shutdown", "fate", fate, **of)
         for how in HOWS:

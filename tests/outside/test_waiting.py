@@ -143,7 +143,7 @@ def test_a_table_counts_how_children_ended():
     )
     table = figures.endings_table(frame.assign(thread="kept"), {"thread": "the thread"}, ms=True)
     assert table.to_dict("records") == [
-        {"the thread": "kept", f"CPython {GIL}": "hangs: 1 of 3, thread hangs: 2 of 3; 5 ms"}
+        {"the thread": "kept", f"CPython {GIL}": "process hangs: 1 of 3; thread hangs, process ends: 2 of 3; 5 ms"}
     ]
 
 

@@ -2,6 +2,7 @@
  * POSIX. What they do to the process shows in how it ends: every scene runs in a child. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -19,7 +20,7 @@ static int64_t now_ns(void) {
 
 static void sleep_ms(long ms) {
     struct timespec left = {ms / 1000, ms % 1000 * 1000000};
-    while (nanosleep(&left, &left)) {
+    while (nanosleep(&left, &left) && errno == EINTR) {
     }
 }
 
@@ -104,7 +105,7 @@ static PyObject *when_main_waits(PyObject *Py_UNUSED(module), PyObject *Py_UNUSE
 
 /* ---- a thread that attaches while Python shuts down ---- */
 
-static atomic_int caller_ready, go, stop, arrived, unwound, done, holds;
+static atomic_int caller_ready, go, stop, within, arrived, unwound, done, holds;
 static enum { NEW, KEPT, AGAIN } manner;
 static pthread_key_t key;
 static pthread_t caller;
@@ -113,7 +114,9 @@ static void note_end(void *Py_UNUSED(value)) { unwound = 1; }
 
 /* [caller] */
 static void *attach_when_told(void *Py_UNUSED(argument)) {
-    pthread_setspecific(key, &key); /* its destructor runs if pthread_exit ends this thread */
+    if (pthread_setspecific(key, &key)) { /* its destructor runs if pthread_exit ends this thread */
+        abort();
+    }
     if (manner == KEPT) {
         PyGILState_Ensure();
         PyEval_SaveThread(); /* detached again; the state stays */
@@ -126,8 +129,9 @@ static void *attach_when_told(void *Py_UNUSED(argument)) {
         if (manner != AGAIN) {
             wait_for(&go);
         }
-        arrived = 1;
+        arrived = within = 1;
         PyGILState_STATE state = PyGILState_Ensure();
+        within = 0;
         PyGILState_Release(state);
     } while (manner == AGAIN && !stop);
     done = 1;
@@ -158,6 +162,7 @@ static PyObject *start_caller(PyObject *Py_UNUSED(module), PyObject *arguments) 
 }
 
 /* Let it finish, and wait for it: what an atexit function should do. */
+/* [end] */
 static PyObject *end_caller(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(nothing)) {
     Py_BEGIN_ALLOW_THREADS
     stop = go = 1;
@@ -165,10 +170,15 @@ static PyObject *end_caller(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(not
     Py_END_ALLOW_THREADS
     Py_RETURN_NONE;
 }
+/* [/end] */
 
 /* Behind the interpreter's end, when the process runs its own exit handlers. */
 static void tell(void) {
-    const char *what = done ? "came through" : unwound ? "terminated" : arrived ? "hangs" : "did not arrive";
+    stop = 1; /* a loop ends with its round, unless the thread stands still within Ensure */
+    for (int ms = 0; ms < 50 && !done && !unwound; ms++) {
+        sleep_ms(1);
+    }
+    const char *what = done ? "came through" : unwound ? "terminated" : within ? "hangs" : arrived ? "stands elsewhere" : "did not arrive";
     printf("fate: %s\n", what);
     fflush(stdout);
 }
@@ -179,9 +189,13 @@ static void let_go(void) {
 }
 
 static PyObject *at_exit(PyObject *Py_UNUSED(module), PyObject *late) {
-    atexit(tell);
-    if (PyObject_IsTrue(late)) {
-        atexit(let_go); /* runs before tell */
+    int is_late = PyObject_IsTrue(late);
+    if (is_late < 0) {
+        return NULL;
+    }
+    if (atexit(tell) || (is_late && atexit(let_go))) { /* let_go runs before tell */
+        PyErr_SetString(PyExc_RuntimeError, "no exit handler");
+        return NULL;
     }
     Py_RETURN_NONE;
 }
@@ -251,13 +265,16 @@ static PyObject *compute(PyObject *Py_UNUSED(module), PyObject *arguments) {
 /* ns of one PyErr_CheckSignals, without a signal. */
 static PyObject *price_of_check(PyObject *Py_UNUSED(module), PyObject *loops) {
     long n = PyLong_AsLong(loops);
+    if (n == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
     int64_t begun = now_ns();
     for (long i = 0; i < n; i++) {
         if (PyErr_CheckSignals()) {
             return NULL;
         }
     }
-    return PyErr_Occurred() ? NULL : PyFloat_FromDouble((double)(now_ns() - begun) / (double)n);
+    return PyFloat_FromDouble((double)(now_ns() - begun) / (double)n);
 }
 
 static _Atomic int64_t queued_ns, ran_ns;
@@ -274,8 +291,12 @@ static void *queue_one(void *ms) {
     return NULL;
 }
 
-static PyObject *call_later(PyObject *Py_UNUSED(module), PyObject *ms) {
-    return start(queue_one, (void *)(intptr_t)PyLong_AsLong(ms)) ? Py_NewRef(Py_None) : NULL;
+static PyObject *call_later(PyObject *Py_UNUSED(module), PyObject *argument) {
+    long ms = PyLong_AsLong(argument);
+    if ((ms == -1 && PyErr_Occurred()) || !start(queue_one, (void *)(intptr_t)ms)) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
 }
 
 static PyObject *call_times(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(nothing)) {
@@ -305,7 +326,9 @@ static void before_fork(void) { pthread_mutex_lock(&lock); } /* waits until no o
 static void after_fork(void) { pthread_mutex_unlock(&lock); }
 
 static PyObject *register_handlers(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(nothing)) {
-    pthread_atfork(before_fork, after_fork, after_fork);
+    if (pthread_atfork(before_fork, after_fork, after_fork)) {
+        return PyErr_NoMemory();
+    }
     Py_RETURN_NONE;
 }
 /* [/atfork] */
