@@ -154,7 +154,7 @@ ACTIONS = (
     ("rely on signals, in C", "signals", [{"how": "attached"}], "call PyErr_CheckSignals", [{"how": "checks"}]),
     ("… on pending calls", "pending calls", [{"main": "sleeps in a system call"}], "attach in your thread", []),
     ("fork, a lock held", "fork", [{"how": FORKS[0]}], "use pthread_atfork", [{"how": FORKS[1]}]),
-    ("… with pthread_atfork", "fork", [{"how": FORKS[1]}], "", []),
+    ("… with its handlers", "fork", [{"how": FORKS[1]}], "", []),
     ("throw out of noexcept", WALL, played("C++, noexcept between"), INSIDE, []),
     ("… out of C++", WALL, played("C++, not caught"), INSIDE, []),
     ("… through Python", WALL, played("C++, through Python", "C++, through Python 1000 times"), INSIDE, []),
@@ -166,7 +166,7 @@ ACTIONS = (
     ("… in one of pybind11", CALL, played("pybind11"), "catch error_already_set", played("pybind11, caught")),
     ("… in one of nanobind", CALL, played("nanobind"), "catch python_error", played("nanobind, caught")),
     ("call back a subinterpreter", ELSE, played("PyGILState_Ensure", "ctypes"), "make its state", played(MADE)),
-    ("… by PyThreadState_New", ELSE, played(MADE), "", []),
+    ("… by a state made for it", ELSE, played(MADE), "", []),
 )
 # What a child did whose action may be done: its outcome, or what became of its thread.
 DID_WELL = (
