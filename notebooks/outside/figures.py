@@ -14,7 +14,7 @@ from ffilab.setup.catalogue import FREE_THREADED, GIL
 from native.outside.ways import TOOLS
 from notebooks.outside import states
 from notebooks.outside.crossings import ACTIONS, SCENES, may_i, told
-from notebooks.outside.experiment import ALONE, BRIDGES, BUSY, CODE, ENDED, THREADS
+from notebooks.outside.experiment import ALONE, BRIDGES, BUSY, CODE, PYTHON_ENDED, THREADS
 from notebooks.outside.results import NO_TRIAL
 
 # ---- states ----
@@ -26,8 +26,8 @@ def prices(session: Session) -> pd.DataFrame:
     """What the first picture draws: µs to attach and detach by what happened before, of both builds."""
     shown = {
         "nothing happened": ("made", 0, THREADS, "own"),
-        "a thread ended": ("made", 1, ENDED, "own"),
-        "… PYTHON_TLBC=0": ("made", 1, ENDED, "shared"),
+        "a thread ended": ("made", 1, PYTHON_ENDED, "own"),
+        "… PYTHON_TLBC=0": ("made", 1, PYTHON_ENDED, "shared"),
         "… and left an object": ("made", 1, THREADS, "own"),
         "8 threads did": ("made", 8, THREADS, "own"),
         "a callback ran Python": ("made", 1, CODE, "own"),
