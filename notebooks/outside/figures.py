@@ -112,13 +112,8 @@ CIRCLES_ALT = "; ".join(
 
 def plot_circles(figure) -> None:
     """Three threads, and an arrow for each wait. A circle of arrows never ends. A phone shows the left of a figure first."""
-    arrow = {
-        "arrowstyle": "->",
-        "shrinkA": 2,
-        "shrinkB": 4,
-        "connectionstyle": "arc3,rad=-0.3",
-        "color": draw.INK["light"],
-    }
+    arrow = {"arrowstyle": "->", "shrinkA": 2, "shrinkB": 4, "connectionstyle": "arc3,rad=-0.3"}
+    arrow["color"] = draw.INK["light"]
     box = {"boxstyle": "round", "fc": "none", "ec": draw.INK["light"]}
     left, _ = figure.subfigures(1, 2, width_ratios=[3.7, 2.3])
     rows = left.subplots(len(CIRCLES), 1, height_ratios=[2, 2, 3])

@@ -25,11 +25,6 @@ def share(session: Session, title: str, column: str, value, **which) -> Share | 
     return share_of(session, title, lambda rows: rows[column] == value, **which)
 
 
-def was_killed(rows):
-    """By a signal: SIGSEGV, or SIGABRT of a fatal error."""
-    return rows.outcome.str.startswith("killed")
-
-
 def otherwise(session: Session, label: str) -> Share | None:
     """Children whose default start method is another than forkserver."""
     found = share(session, "fork", "method", "forkserver", how=DEFAULT, interpreter=label)
@@ -44,6 +39,8 @@ def typical(session: Session, title: str, column: str, **which) -> Interval | No
 
 def numbers(session: Session) -> Makers:
     made: Makers = {}
+    # By SIGSEGV, or by SIGABRT after a fatal error.
+    killed = lambda rows: rows.outcome.str.startswith("killed")  # noqa: E731
 
     def count(name: str, title: str, column: str, value, **which) -> None:
         made[name] = partial(share, session, title, column, value, **which)
@@ -54,20 +51,13 @@ def numbers(session: Session) -> Makers:
     for label in PAIR:
         here = {"interpreter": label}
         for way, stop in product(WAYS, WORLD):
-            count(
-                f"children that hang: {way}, {stop}, {label}",
-                "lock order",
-                "outcome",
-                "hangs",
-                way=way,
-                stop=stop,
-                **here,
-            )
+            of = {"way": way, "stop": stop, **here}
+            count(f"children that hang: {way}, {stop}, {label}", "lock order", "outcome", "hangs", **of)
         for thread in MANNERS:
             of = {"thread": thread, **here}
             count(f"children that hang: {thread}, {label}", "shutdown", "outcome", "hangs", **of)
             count(f"children that end well: {thread}, {label}", "shutdown", "outcome", "ends", **of)
-            made[f"children killed: {thread}, {label}"] = partial(share_of, session, "shutdown", was_killed, **of)
+            made[f"children killed: {thread}, {label}"] = partial(share_of, session, "shutdown", killed, **of)
             for fate, what in FATES.items():
                 count(f"threads that {what}: {thread}, {label}", "shutdown", "fate", fate, **of)
         for how in HOWS:
@@ -77,13 +67,8 @@ def numbers(session: Session) -> Makers:
             mean(f"ms until a handler runs: {how}, {label}", "signals", **of)
         for main in MAINS:
             of = {"main": main, **here}
-            count(
-                f"pending calls run while main is busy: {main}, {label}",
-                "pending calls",
-                "outcome",
-                "while it lasts",
-                **of,
-            )
+            name = f"pending calls run while main is busy: {main}, {label}"
+            count(name, "pending calls", "outcome", "while it lasts", **of)
             mean(f"ms until a pending call runs: {main}, {label}", "pending calls", **of)
         for how in FORKS:
             count(f"children that hang: {how}, {label}", "fork", "outcome", "hangs", how=how, **here)
