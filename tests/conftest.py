@@ -22,9 +22,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 for name in ("FFILAB_TOLD", "LANGUAGE"):
     os.environ.pop(name, None)
 
+from ffilab.measure import session as sessions
 from ffilab.run import machine, paths, settings
 from ffilab.run.budget import BUDGETS
 from ffilab.setup import installed
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 
 pytest_plugins = ["tests.durations"]
 
@@ -70,6 +72,13 @@ def quiet_machine(monkeypatch):
             return {"strangers_s": 0.0, "throttled_s": 0.0, "steal_s": 0.0, "wall_s": 0.1}
 
     monkeypatch.setattr(machine, "Watch", Quiet)
+
+
+@pytest.fixture
+def session(monkeypatch, tmp_path):
+    """A session of a chapter that is none, on the pair."""
+    monkeypatch.setattr(sessions, "RECORDS", tmp_path)
+    return sessions.Measuring("chapter", [GIL, FREE_THREADED])
 
 
 @pytest.fixture(scope="session")

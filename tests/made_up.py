@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ffilab.judge.estimates import Counted, Location, Measurement, Share
 from ffilab.measure.lines import Writer
 from ffilab.measure.reading import Session
 from ffilab.measure.record import Record
@@ -13,14 +14,16 @@ FACTS = {
     "cpu": "a CPU", "cores": 2, "memory_gib": 4, "virtual_machine": None, "system": "Linux", "libc": "glibc",
     "compiler": "gcc", "commit": "c", "date": "2026-01-01T00:00:00", "governor": None, "load": 0.1, "steal_s": 0.0,
 }  # fmt: skip
+BUILT = {"version": "3.14.7", "route": "source", "config_args": "", "stamp": "s"}
 
 
 def timed(logs, drawn=None, loops=1000, builds=1, name="calls", ns=1e3, **columns):
-    """A record of one plan: by arm on GIL the logarithms of its times, in units of `ns`, shape (restarts, blocks).
+    """A record of one plan: by arm on GIL, or by cell, the logarithms of its times, in units of `ns`, shape (restarts, blocks).
 
     drawn: the number of the layout of each restart; none, if there is one binary. columns: further ones of each block.
     """
-    logs = {f"{GIL}/{arm}": np.asarray(values, dtype=float) for arm, values in logs.items()}
+    logs = {arm if "/" in arm else f"{GIL}/{arm}": np.asarray(values, dtype=float) for arm, values in logs.items()}
+    labels = list(dict.fromkeys(key.partition("/")[0] for key in logs))
     restarts, blocks = next(iter(logs.values())).shape
     times = {key: (ns * loops * np.exp(values)).tolist() for key, values in logs.items()}
 
@@ -31,15 +34,15 @@ def timed(logs, drawn=None, loops=1000, builds=1, name="calls", ns=1e3, **column
         None,
         {
             "plan": {
-                "name": name, "interpreters": [GIL], "blocks": blocks, "seed": 1, "budget": "quick",
-                "arms": [{"name": key.partition("/")[2]} for key in logs],
+                "name": name, "interpreters": labels, "blocks": blocks, "seed": 1, "budget": "quick",
+                "arms": [{"name": arm} for arm in dict.fromkeys(key.partition("/")[2] for key in logs)],
             },
             "machine": FACTS,
-            "interpreters": {GIL: {"version": "3.14.7", "route": "source", "config_args": "", "stamp": "s"}},
+            "interpreters": dict.fromkeys(labels, BUILT),
         },
         loops=dict.fromkeys(logs, loops),
         restarts=[
-            {"restart": number, "missing": {}}
+            {"restart": number, "missing": {label: {} for label in labels}}
             | ({"layout": None, "layouts": {}} if drawn is None else {"layout": int(drawn[number]), "layouts": layouts(int(drawn[number]))})
             for number in range(restarts)
         ],
@@ -50,6 +53,21 @@ def timed(logs, drawn=None, loops=1000, builds=1, name="calls", ns=1e3, **column
         ],
         end={"machine": {"load": 0.1, "steal_s": 0.0}},
     )  # fmt: skip
+
+
+def about(value, error=0.005, n=20):
+    """A measurement with this centre."""
+    return Measurement(Location(value, error, n - 1, n), "")
+
+
+def seen(events, trials=30):
+    """An event that was seen in so many runs."""
+    return Measurement(Share(events, trials), "")
+
+
+def counted(value):
+    """What was counted, and has no width."""
+    return Measurement(Counted(value), "")
 
 
 def write(record, path):

@@ -13,7 +13,6 @@ WRONG = {
     "stops twice": re.compile(r"\.\.(?!\.)|;;|\.;|(?<!\w)\(\s*\)"),
     "an exponent": re.compile(r"\d[eE][+-]\d"),
 }
-NO_SENTENCE = ("_for_alt", "_fragment")
 
 
 def faults(text: str, sentence: bool = False) -> list[str]:

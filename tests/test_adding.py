@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from conftest import clean_environment
+from faults import small
 
 from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import FREE_THREADED, GIL
@@ -25,16 +26,8 @@ FOLDERS = ("book", "ffilab", "kernels", "native", "notebooks", "requirements", "
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory):
     """A copy of the tree that shares this one's environments and has what was built."""
-    tree = tmp_path_factory.mktemp("clone")
-    for name in FILES:
-        shutil.copy(ROOT / name, tree / name)
-    for name in FOLDERS:
-        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__", ".venv"))
+    tree = small.copy(tmp_path_factory.mktemp("clone"), (*FILES, *FOLDERS))
     shutil.copytree(ROOT / "_build" / "native", tree / "_build" / "native", symlinks=True)
-    (tree / ".venv").symlink_to(ROOT / ".venv")
-    for folder in (ROOT / "kernels" / "kernels").iterdir():
-        if (folder / ".venv").exists():
-            (tree / "kernels" / "kernels" / folder.name / ".venv").symlink_to(folder / ".venv")
     # A link is no folder, and the pattern in .gitignore is one for folders.
     add(tree / ".gitignore", ".venv\n")
     for command in (["init", "--quiet"], ["add", "."]):

@@ -10,11 +10,9 @@ import pandas as pd
 import pytest
 from of_chapter import PAIR, Golden, result_of
 
-from ffilab.judge import controls, verdicts
-from ffilab.judge.characteristics import rows as simulated_rows
+from ffilab.judge import controls
 from ffilab.judge.claims import declared
 from ffilab.judge.numbers import of
-from ffilab.judge.rules import NO, YES
 from ffilab.measure.case import Case
 from ffilab.run.budget import BUDGETS
 from ffilab.run.errors import UserError
@@ -212,33 +210,6 @@ def rows_of_growth(grown, rate, process=0):
     return [{**columns, "state": state, "done": done, "rss": rss} for state, done, rss in states]
 
 
-def test_growth_is_that_of_each_process():
-    found = results.grown(pd.DataFrame([*rows_of_growth(5.0, 1e6, 3), *rows_of_growth(7.0, 2e6, 4)]))
-    assert found.process.tolist() == [3, 4]
-    assert found.grown.tolist() == [5.0, 7.0]
-    assert found.peak.tolist() == [10.0, 14.0]
-    assert found.trimmed.tolist() == [1.0, 1.0]
-    assert found.blocks_per_second.tolist() == [1e6, 2e6]
-
-
-@pytest.mark.parametrize(
-    ("truth", "right", "size"),
-    [
-        ("as published", verdicts.HOLDS, verdicts.AGREES),
-        ("half the size", verdicts.HOLDS, verdicts.DIFFERS),
-        ("no effect", verdicts.FAILS, verdicts.DIFFERS),
-        ("the wrong sign", verdicts.FAILS, verdicts.DIFFERS),
-    ],
-)
-def test_without_noise_every_rule_says_what_is_true(truth, right, size):
-    judged = simulated_rows("arenas", truth, "full", 0, noise=0)
-    assert {row["verdict"] for row in judged.values()} == {right}
-    assert judged["A19"]["size"] == size
-    for row in judged.values():
-        answers = {part["verdict"] for part in row["parts"] if part["kind"] == "side"}
-        assert answers == {YES if right == verdicts.HOLDS else NO}
-
-
 def test_without_huge_pages_or_the_extension_a_number_has_a_reason_instead():
     asked = [test.number for one in declared("arenas").claims if one.id in ("A19", "A20") for test in one.tests]
     runs, cells = (Golden("arenas").frame(title) for title in (numbers.TALK, numbers.GRID))
@@ -258,32 +229,6 @@ def test_two_equal_conditions_that_differ_withhold_what_rests_on_them():
     failed = [check for check in checks if not check.passed]
     assert len(failed) == 2
     assert set(controls.withheld(failed, of(Golden("arenas")))) == {"A19"}
-
-
-def cell(python, native, rss, **more):
-    where = {"build": FREE_THREADED, "together": True, "python_threads": python, "native_threads": native}
-    return {**where, "rss": rss, **more}
-
-
-def test_growth_that_follows_the_sum_is_not_proportional_and_both_numbers_may_add_more_together():
-    """A fixed cost of the smallest cell refuses proportion; it is no part of what both add beyond each alone."""
-    rows = [
-        cell(python, native, 0.3 * python + 0.01 * native * (python == 24) + 0.02 * (native == 10) + 0.001 * n, round=n)
-        for n in range(6)
-        for python in (2, 24)
-        for native in (0, 10, 200)
-    ]
-    found = results.in_half_proportion(results.grid(pd.DataFrame(rows)), FREE_THREADED)
-    assert found.interval.high < 0
-    assert found.interval.value == pytest.approx(2.0 - 120 * 0.02, abs=0.01)
-    both = results.interaction(results.grid(pd.DataFrame(rows)), FREE_THREADED).interval
-    assert both.value == pytest.approx(0.01 * (200 - 10), abs=0.01)
-
-
-def test_memory_that_a_later_round_adds_is_counted_by_process():
-    """In one of two processes: a mean of both would say nothing."""
-    runs = pd.DataFrame({"process": [0, 0, 1, 1], "done": [3, 6] * 2, "rss": [20.0, 20.5, 20.0, 99.0]})
-    assert results.grew_later(runs.assign(state="worked", way="x", keep=True), "x", True) == (1, 2)
 
 
 # ---- the exercises ----

@@ -8,24 +8,18 @@ import balm_worker
 import numpy as np
 import pandas as pd
 import pytest
+from balm_program import python_of
 from of_chapter import PAIR, Golden, rows_of
 
-from ffilab.judge import characteristics, controls, ledger, verdicts
-from ffilab.judge.rules import BESIDE, NO
+from ffilab.judge import controls, ledger, verdicts
 from ffilab.judge.sentences import said
-from ffilab.judge.simulation import simulate
 from ffilab.measure.session import Measuring
 from ffilab.run.machine import compiler
 from ffilab.run.paths import NATIVE
-from ffilab.setup import installed
-from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.balm import exercise, experiment, numbers, results
 
 NEW, POOLED, BLOCK, BEST = experiment.NEW, experiment.POOLED, experiment.BLOCK, experiment.BEST
-
-
-def python_of(label):
-    return installed.load(BY_LABEL[label]).python
 
 
 # ---- the experiments ----
@@ -170,24 +164,6 @@ def test_the_page_says_why_there_is_no_number_and_where_a_misuse_had_its_consequ
     assert texts["misuse-hash"].endswith(f"; no answer on {FREE_THREADED}, as the process died.")
 
 
-def test_a_forgery_that_dies_is_as_wrong_as_one_that_answers_wrongly():
-    for wrong, outcome in (("x == 'pi': False", "x == 'pi': False"), (None, "killed by SIGSEGV"), ("", "works")):
-        frame = pd.DataFrame(
-            [
-                {"interpreter": label, "layout_of": other, "made": made, "wrong": wrong, "ended": "ok"}
-                | ({"wrong": ""} if label == other else {})
-                | ({"ended": "killed by SIGSEGV"} if label != other and wrong is None else {})
-                for label in PAIR
-                for other in PAIR
-                for made in experiment.MADE
-            ]
-        )
-        found = results.by_layout(frame)
-        other = results.other_builds(found, *experiment.MADE)
-        assert (set(other.outcome), set(other.right)) == ({outcome}, {wrong == ""})
-        assert found[found.CPython == found.layout_of].right.all()
-
-
 @pytest.mark.parametrize(("factor", "passed"), [(1.0, True), (1.2, False)])
 def test_copies_that_differ_withhold_the_claims_on_one_thread(factor, passed):
     golden = Golden("balm")
@@ -202,31 +178,6 @@ def test_copies_that_differ_withhold_the_claims_on_one_thread(factor, passed):
     checks = controls.settled(numbers.controls(golden))
     assert {check.passed for check in checks} == {passed}
     assert {check.source for check in checks} == {"ways"}
-
-
-@pytest.mark.parametrize(
-    ("truth", "right", "size"),
-    [
-        ("as published", verdicts.HOLDS, verdicts.AGREES),
-        ("half the size", verdicts.HOLDS, verdicts.DIFFERS),
-        ("no effect", verdicts.FAILS, verdicts.DIFFERS),
-        ("the wrong sign", verdicts.FAILS, verdicts.DIFFERS),
-    ],
-)
-def test_without_noise_the_verdicts_are_those_of_the_truth(truth, right, size):
-    rows = characteristics.rows("balm", truth, "full", 0, noise=0)
-    assert {row["verdict"] for row in rows.values()} == {right}
-    assert {rows[claim]["size"] for claim in ("B1", "B2", "B3")} == {size}
-
-
-def test_the_corrected_experiment_decides_nothing():
-    session = simulate("balm", "as published", "quick", noise=0)
-    other = simulate("balm", "the wrong sign", "quick", noise=0)
-    session._timed["ways"] = other.timed("ways")
-    rows = {row["id"]: row for row in ledger.judged(session, whatever_the_controls=True)}
-    for claim in ("B1", "B2"):
-        assert (rows[claim]["verdict"], rows[claim]["size"]) == (verdicts.HOLDS, verdicts.AGREES)
-        assert [part["verdict"] for part in rows[claim]["parts"] if part["experiment"] == BESIDE].count(NO) == 1
 
 
 @pytest.mark.parametrize("label", PAIR)

@@ -44,28 +44,25 @@ def verdicts(sessions):
     return {row["claim"]: row["verdict"] for row in cost.published(sessions)}
 
 
+SECONDS, BYTES = "N1: pybind11, seconds to compile, functions", "N1: pybind11, bytes, functions"
+
+
 @pytest.mark.parametrize(
-    ("times", "words"), [(3.0, "holds"), (2.0, "less here"), (6.0, "more here")], ids=["inside", "below", "above"]
+    ("times", "claim", "word"),
+    [
+        ((3.0, 3.0, 3.0), SECONDS, "holds"),
+        ((2.0, 2.0, 2.0), SECONDS, "less here"),
+        ((6.0, 6.0, 6.0), SECONDS, "more here"),
+        # Its edge lies inside of the interval.
+        ((2.0, 2.7, 3.4), SECONDS, "too close to call here"),
+        # Two make none of seconds, and one decides on bytes.
+        ((3.0, 3.1), SECONDS, "too few sessions"),
+        ((3.5,), SECONDS, "too few sessions"),
+        ((3.5,), BYTES, "holds"),
+    ],
 )
-def test_a_published_range_is_held_to_what_was_found(times, words):
-    sessions = [a_session(times={"pybind11": times, "Cython": 3.5}) for _ in range(3)]
-    assert verdicts(sessions)["N1: pybind11, seconds to compile, functions"] == words
-
-
-def test_a_range_whose_edge_lies_inside_the_interval_is_left_open():
-    sessions = [a_session(times={"pybind11": times, "Cython": 3.5}) for times in (2.0, 2.7, 3.4)]
-    assert verdicts(sessions)["N1: pybind11, seconds to compile, functions"] == "too close to call here"
-
-
-def test_one_session_decides_on_bytes_and_not_on_seconds():
-    found = verdicts([a_session(times={"pybind11": 3.5, "Cython": 3.5})])
-    assert found["N1: pybind11, bytes, functions"] == "holds"
-    assert found["N1: pybind11, seconds to compile, functions"] == "too few sessions"
-
-
-def test_two_sessions_make_no_verdict_on_seconds():
-    sessions = [a_session(times={"pybind11": times, "Cython": 3.5}) for times in (3.0, 3.1)]
-    assert verdicts(sessions)["N1: pybind11, seconds to compile, functions"] == "too few sessions"
+def test_a_published_range_is_held_to_what_was_found(times, claim, word):
+    assert verdicts([a_session(times={"pybind11": each, "Cython": 3.5}) for each in times])[claim] == word
 
 
 def wheel(row, on, *loads):

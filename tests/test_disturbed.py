@@ -139,12 +139,6 @@ def test_a_wall_time_ends_a_run_and_nothing_is_measured_again():
 
 
 @pytest.fixture
-def session(monkeypatch, tmp_path):
-    monkeypatch.setattr(sessions, "RECORDS", tmp_path)
-    return sessions.Measuring("chapter", [GIL, FREE_THREADED])
-
-
-@pytest.fixture
 def busy(monkeypatch):
     """Of the processes that run from now on those are disturbed whose numbers are in this set."""
     numbers, count = set(), itertools.count()

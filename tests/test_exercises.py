@@ -12,21 +12,26 @@ from tests import golden_pages
 CHECK = "exercise.check_"
 
 
-def answers(chapter):
-    """What the check prints for an exercise as given and for its solution: {label: (given, solved)}."""
-    given, solved, exercise, solution = {}, {}, None, None
-    for cell in golden_pages.page(chapter).executed_notebook.cells:
+def by_exercise(notebook):
+    """Label, whether it is the solution, and cell, of each code cell of an exercise or of what follows it."""
+    label, solution = None, None
+    for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            exercise = (re.findall(r"\{exercise\} .*\n:label: (\S+)", cell.source) or [exercise])[-1]
+            label = (re.findall(r"\{exercise\} .*\n:label: (\S+)", cell.source) or [label])[-1]
             solution = (re.findall(r"\{solution-start\} (\S+)", cell.source) or [solution])[-1]
             solution = None if "{solution-end}" in cell.source else solution
-        elif CHECK in cell.source and YOURS not in cell.metadata.get("tags", []):
+        else:
+            yield solution or label, bool(solution), cell
+
+
+def answers(chapter):
+    """What the check prints for an exercise as given and for its solution: {label: [given, solved]}."""
+    found = {}
+    for label, is_solution, cell in by_exercise(golden_pages.page(chapter).executed_notebook):
+        if CHECK in cell.source and YOURS not in cell.metadata.get("tags", []):
             printed = "".join(output.get("text", "") for output in cell.outputs).replace("\n\n", "\n")
-            if solution:
-                solved[solution] = printed
-            else:
-                given[exercise] = printed
-    return {label: (given[label], solved[label]) for label in given}
+            found.setdefault(label, [None, None])[is_solution] = printed
+    return found
 
 
 @pytest.mark.parametrize("chapter", chapter_names())

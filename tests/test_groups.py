@@ -11,7 +11,7 @@ from made_up import timed
 from scipy import optimize, stats
 
 from ffilab.judge import groups, numbers, statistics
-from ffilab.judge.estimates import LEVEL, PREDICTION_LEVEL, Location, Share
+from ffilab.judge.estimates import LEVEL, PREDICTION_LEVEL, Location, Measurement, Share
 from ffilab.judge.numbers import Numbers
 from ffilab.judge.rules import NO, OPEN, Side
 from ffilab.measure.record import merged
@@ -48,20 +48,13 @@ def test_each_budget_knows_more_than_the_shorter_one():
     widths, given = [], []
     for budget in ("room", "quick", "full"):
         found = [drawn(rng, budget, truth=truth, build=0.002) for _ in range(600)]
-        answers = [rule.of(Measured(one), one.at()).verdict for one in found]
+        answers = [rule.of(Measurement(one, ""), one.at()).verdict for one in found]
         widths.append(width(found))
         given.append(1 - answers.count(OPEN) / len(answers))
         assert NO not in answers
         assert covers(found, 1.036) >= LEVEL - 0.015
     assert widths[0] > 1.2 * widths[1] > 1.2 * 1.05 * widths[2]
     assert given[0] + 0.1 < given[1] < given[2] - 0.05
-
-
-class Measured:
-    """As much of a measurement as a rule looks at."""
-
-    def __init__(self, estimate):
-        self.estimate = estimate
 
 
 def test_a_bad_build_shows():

@@ -16,6 +16,7 @@ from ffilab.judge.claims import chapter_names
 from ffilab.page.cells import YOURS
 from ffilab.run import settings
 from ffilab.run.paths import NOTEBOOKS, ROOT
+from tests.test_exercises import by_exercise
 
 # One change for each chapter stands in its exercise.py: what stands in a cell, what takes its place, and what then has to be seen.
 CHANGES = {
@@ -83,14 +84,10 @@ def kept_records():
 
 def measured_exercises(chapter):
     """The exercises of a chapter that a reader measures: {label: (cells as given, cells of the solution)}."""
-    exercise, solution, found = None, None, {}
-    for cell in nbformat.read(NOTEBOOKS / chapter / f"{chapter}.ipynb", as_version=4).cells:
-        if cell.cell_type == "markdown":
-            exercise = (re.findall(r"\{exercise\} .*\n:label: (\S+)", cell.source) or [exercise])[-1]
-            solution = (re.findall(r"\{solution-start\} (\S+)", cell.source) or [solution])[-1]
-            solution = None if "{solution-end}" in cell.source else solution
-        elif tagged(cell):
-            found.setdefault(exercise, ([], []))[bool(solution)].append(cell)
+    found = {}
+    for label, is_solution, cell in by_exercise(nbformat.read(NOTEBOOKS / chapter / f"{chapter}.ipynb", as_version=4)):
+        if tagged(cell):
+            found.setdefault(label, ([], []))[is_solution].append(cell)
     return found
 
 

@@ -13,7 +13,7 @@ from made_up import FACTS, timed, write
 
 from ffilab.judge import basis, ledger, statistics
 from ffilab.judge.claims import Claim
-from ffilab.judge.estimates import Counted, Location, Measurement
+from ffilab.judge.estimates import Counted, Measurement
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import Side
 from ffilab.judge.verdicts import HOLDS
@@ -124,10 +124,6 @@ def test_a_row_of_times_is_a_layout_and_without_layouts_a_restart():
     alone = a_record(None, restarts=4)
     assert alone.times(GIL, "b").shape == (4, 3)
     assert [unit.restart for unit in alone.kept] == [0, 1, 2, 3]
-
-
-def test_a_unit_knows_the_build_that_its_layout_was_linked_from():
-    assert [unit.build for unit in a_record([0, 1, 2, 3], builds=3).kept] == [1, 2, 3, 1]
 
 
 def test_a_restart_that_is_lost_takes_its_layout_along():
@@ -303,11 +299,6 @@ def test_a_row_of_one_binary_says_so_and_nothing_of_another_session():
     # What was counted, and not timed, has nothing beside it either.
     assert row(Counted(1.2), rests_on())["beside"] == {}
     assert ledger.verdict_of(row(Counted(1.2), rests_on())) == HOLDS
-
-
-def test_the_two_intervals_have_their_names():
-    assert list(basis.two(an_estimate([*range(16), *range(4)]))) == [basis.MIDDLE, basis.ANOTHER_SESSION]
-    assert basis.two(Location.of(np.arange(5.0))) == basis.two(Counted(1.0)) == {}
 
 
 @pytest.mark.parametrize(("gil", "said"), [(1, True), (16, False)])

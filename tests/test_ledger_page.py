@@ -6,16 +6,15 @@ import re
 import pandas as pd
 import pytest
 
-from ffilab.judge import claims, ledger, verdicts
+from ffilab.judge import ledger, verdicts
 from ffilab.judge.claims import Claim, all_claims
-from ffilab.judge.estimates import Counted, Measurement
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import Conformance, Side, Size
 from ffilab.page import ledger_figure, ledger_page
 from ffilab.page.draw import plain
 from ffilab.page.files import slug
-from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
+from tests.made_up import counted
 from tests.prose import faults_of_markdown as faults
 from tests.source_pages import anchors, golden_rows, source_tree
 
@@ -26,7 +25,7 @@ SIZE = Size("a / b", null=1.0, published=2.0, margin=0.25)
 def row_of(value, *rules, **further):
     said = {"saw": "2 in one run.", "differs": "Another machine.", "section": "loaders#key-points"}
     claim = Claim("A1", "loaders", "A, a slide", "One is slower.", "2", rules or (ABOVE, SIZE), **said)
-    number = Number(Measurement(Counted(value), ""))
+    number = Number(counted(value))
     provenance = {"is_result": further.pop("is_result", True)}
     given = ledger.Given({"a / b": number}, provenance, further.pop("withheld", {}))
     return {**ledger.judge(claim, given), "provenance": {}, "stale": []} | further
@@ -116,8 +115,9 @@ def test_a_number_that_is_withheld_says_so_where_it_stands():
 
 
 def test_the_head_says_how_many_wrong_answers_to_expect_and_keeps_kinds_apart():
+    exact = ledger.Given({"x": Number(counted(1))}, {"is_result": True})
     kinds = [
-        ledger.judge(Claim("B4", "balm", "w", "c", "p", (Conformance("x"),)), counted(1)),
+        ledger.judge(Claim("B4", "balm", "w", "c", "p", (Conformance("x"),)), exact),
         ledger.judge(Claim("C9", "convoy", "w", "c", "p", not_measurable="A text."), None),
     ]
     rows = [row_of(2.0), *({**row, "stale": [], "provenance": {}} for row in kinds)]
@@ -128,10 +128,6 @@ def test_the_head_says_how_many_wrong_answers_to_expect_and_keeps_kinds_apart():
     assert "true by construction (1) or not measurable (1)" in said
     assert "no verdict" in ledger_page.page(rows)
     assert "*Kind:* not measurable: A text." in ledger_page.page(rows)
-
-
-def counted(value):
-    return ledger.Given({"x": Number(Measurement(Counted(value), ""))}, {"is_result": True})
 
 
 def test_the_ledger_can_be_taken_away(tmp_path):
@@ -147,22 +143,3 @@ def test_the_ledger_can_be_taken_away(tmp_path):
     assert kept[-1]["interval"] == {"a / b": [None, None]}
     for mode in ("light", "dark"):
         assert (static / f"ledger-{mode}.svg").read_text().startswith("<?xml")
-
-
-@pytest.mark.parametrize(
-    ("line", "says"),
-    [
-        ('section = "nowhere"', "section"),
-        ('saw = "Two."', "together"),
-        ('saw = "Two"\ndiffers = "It."', "whole sentences"),
-        ("saw = 2\ndiffers = 2", "texts"),
-    ],
-)
-def test_what_is_typed_beside_a_claim_is_checked(tmp_path, line, says):
-    path = tmp_path / "claims.toml"
-    path.write_text(
-        f'[[claim]]\nid = "X1"\nwhere = "x"\nclaim = "x"\npublished = "x"\n{line}\n'
-        'test = [{kind = "side", number = "x", direction = "above", null = 0.0, interest = 1.0}]\n'
-    )
-    with pytest.raises(UserError, match=says):
-        claims.read(path, "x")

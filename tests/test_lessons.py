@@ -45,21 +45,11 @@ def test_each_page_ends_with_key_points(chapter):
     )
 
 
-def sections(chapter):
-    """Heading to text, down to the next heading of any level."""
-    found = re.findall(r"^##+ ([^\n]+)\n(.*?)(?=^#+ |\Z)", typed(chapter), re.M | re.S)
-    assert found
-    return found
-
-
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_each_prediction_has_a_note_on_the_answers_to_expect(chapter):
-    asked = {
-        number
-        for heading, text in sections(chapter)
-        if heading == "Your prediction"
-        for number in re.findall(r"^(\d+)\. ", text, re.M)
-    }
+    # Down to the next heading of any level.
+    predictions = re.findall(r"^##+ Your prediction\n(.*?)(?=^#+ |\Z)", typed(chapter), re.M | re.S)
+    asked = {number for text in predictions for number in re.findall(r"^(\d+)\. ", text, re.M)}
     notes = lessons.notes(Chapter(chapter))
     assert tuple(notes) == lessons.PARTS
     expected = lessons.expected(Chapter(chapter))

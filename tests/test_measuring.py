@@ -10,14 +10,12 @@ from made_up import timed
 from notebooks.measuring.experiment import COPIES
 from of_chapter import LABELS, Golden, result_of
 
-from ffilab.judge import characteristics, controls, verdicts
+from ffilab.judge import controls, verdicts
 from ffilab.judge.claims import declared
 from ffilab.judge.estimates import LEVEL, Measurement, Share
 from ffilab.judge.numbers import Number
-from ffilab.judge.rules import NO, OPEN, YES
+from ffilab.judge.rules import NO
 from ffilab.judge.sentences import NOTHING, said
-from ffilab.judge.simulation import TRUTHS
-from ffilab.measure.record import Record
 from ffilab.setup.catalogue import GIL
 from notebooks.measuring import exercise, experiment, numbers, results
 
@@ -64,13 +62,6 @@ def processes(shifts):
     return pd.DataFrame({"process": range(len(shifts)), "samples": samples, "steps": [[10, 20]] * len(shifts)})
 
 
-def test_the_talks_method_calls_what_was_put_in_significant():
-    pairs = results.pairs(processes([0, 10, 0, 10, 10]))
-    assert results.significant(pairs).tolist() == [False, True, False, True, True]
-    assert results.share_significant(pairs).interval.value == pytest.approx(0.6)
-    assert pairs["shift"].tolist() == pytest.approx([0, -0.09, 0, -0.09, -0.09], abs=0.02)
-
-
 def of_four(*means):
     """Processes in which each of the four bindings takes so many ns."""
     rng = np.random.default_rng(8)
@@ -79,14 +70,6 @@ def of_four(*means):
         for n, each in enumerate(means)
     ]
     return pd.DataFrame(rows)
-
-
-def test_a_process_counts_where_it_calls_all_six_pairs_different():
-    found = results.of_bindings(of_four((280, 260, 190, 140), (260, 280, 190, 140), (280, 280, 190, 140)))
-    assert results.all_separated(found).estimate == Share(2, 3)
-    pair = results.by_pair(found).iloc[0]
-    assert (pair.different, pair.n, set(pair.faster)) == (2, 3, {"ctypes CDLL", "cffi ABI"})
-    assert "not all" in results.all_separated(found[found.pair != "pybind11 vs PyO3"])
 
 
 def test_the_page_names_the_pairs_that_processes_do_not_agree_on_and_those_that_may_be_the_script():
@@ -101,38 +84,6 @@ def test_the_page_names_the_pairs_that_processes_do_not_agree_on_and_those_that_
     assert "more than the script alone does" in page["beyond"]
 
 
-def test_the_talks_test_sees_all_values_and_its_moments_what_tukey_leaves():
-    quiet = [[100.0 + n % 5 for n in range(190)] + [900.0] * 5] * 2
-    runs = pd.DataFrame([{"bindings": ["one", "other"], "samples": quiet}])
-    moments, pairs = results.talk_tables(runs)
-    assert list(moments.n) == [190, 190]
-    assert pairs["U p"].iloc[0] == pytest.approx(1)
-
-
-def test_a_yardstick_is_a_quantile_of_single_processes_and_is_held_against_single_processes():
-    copies = pd.DataFrame({"shift": [0.001, -0.001] * 49 + [0.4, -0.6], "U p": [0.001] * 50 + [0.5] * 48 + [0.001] * 2})
-    assert results.yardstick(copies)[0.95] == pytest.approx(0.001, rel=0.01)
-    assert results.tiny(copies) == Share(50, 52)
-    # Twice as long as the other, and half as long, are as far apart.
-    found = pd.DataFrame({"pair": ["A vs B"] * 3, "shift": [1.0, -0.5, 0.1]})
-    assert results.beyond(found, 0.9) == {"A vs B": Share(2, 3)}
-
-
-@pytest.mark.parametrize(("first_longer", "loaded_longer"), [(10, 0), (-10, 0), (0, 10)])
-def test_position_bias_is_told_from_a_bias_of_the_copy(first_longer, loaded_longer):
-    """The copy that is measured first, or loaded first, takes longer by so many ns."""
-    rng, rows = np.random.default_rng(5), []
-    for number in range(40):
-        extra = [loaded_longer, 0.0]
-        extra[number % 2] += first_longer
-        samples = [rng.normal(100 + more, 5, 50).tolist() for more in extra]
-        rows.append({"process": number, "samples": samples, "measured_first": number % 2})
-    leaning = results.leaning(results.pairs(pd.DataFrame(rows)))
-    by_position, by_copy = (share.at() for share in leaning.values())
-    assert by_position.excludes(0.5) == bool(first_longer)
-    assert by_copy.excludes(0.5) == bool(loaded_longer)
-
-
 # ---- one process, many processes, many layouts ----
 
 
@@ -141,29 +92,15 @@ def record(between, seed=4, restarts=40, offset=0.0, drift=0.0):
 
     Two processes are kept. offset: how far the two cores lie apart. drift: of the machine, from the first restart to the last.
     """
-    rng = np.random.default_rng(seed)
+    rng, number = np.random.default_rng(seed), np.arange(restarts)[:, None]
     shared = dict.fromkeys(COPIES, 90.0) | {"PyDLL": 60.0, "empty loop": 5.0}
     cells = shared | dict.fromkeys((experiment.KEPT, experiment.REFERENCE), 95.0)
-    blocks = []
-    for restart in range(restarts):
-        process = np.exp(rng.normal(0, between))
-        machine = np.exp(offset * (restart % 2) + drift * restart / restarts)
-        for _ in range(10):
-            ns = {
-                f"{GIL}/{arm}": 1e6 * v * machine * (process if arm in shared else 1) * np.exp(rng.normal(0, 0.01))
-                for arm, v in cells.items()
-            }
-            blocks.append({"restart": restart, "ns": ns})
-    run = {"plan": {"seed": 1, "interpreters": [GIL], "blocks": 10}}
-    return Record(None, run, loops=dict.fromkeys(ns, 1_000_000), blocks=blocks)
-
-
-def test_spread_of_processes_is_seen_where_there_is_one():
-    assert results.restarted_over_kept(record(0.05)).interval.low > 3
-    medians = results.restart_medians(record(0.05))
-    spread = medians.groupby("process").ratio.std()
-    assert spread["restarted"] > 5 * spread["kept"]
-    assert medians.groupby("process").ratio.median().tolist() == pytest.approx([1, 1], abs=1e-3)
+    process, machine = rng.normal(0, between, (restarts, 1)), offset * (number % 2) + drift * number / restarts
+    logs = {
+        arm: np.log(ns) + machine + process * (arm in shared) + rng.normal(0, 0.01, (restarts, 10))
+        for arm, ns in cells.items()
+    }
+    return timed(logs, ns=1)
 
 
 @pytest.mark.full
@@ -199,31 +136,10 @@ def test_a_ratio_of_spreads_needs_values():
     assert not results.ratio_of_spreads(np.zeros(2), np.zeros(2)).at().is_known
 
 
-def test_pseudo_replication_is_too_narrow_where_processes_differ():
-    widths, dealt = results.pseudo_replication(record(0.05))
-    assert widths["restarts"] > 2 * dealt.high
-    widths, dealt = results.pseudo_replication(record(0.0))
-    assert dealt.low < widths["restarts"] < dealt.high
-
-
-def copies_of(rng, layouts, restarts, of_layout, of_restart):
-    """The plan `copies` on so many layouts with so many restarts each, CDLL 1.5 times PyDLL on average."""
-    drawn = np.repeat(np.arange(layouts), restarts)
-    luck = rng.normal(0, of_layout, layouts)[drawn] + rng.normal(0, of_restart, len(drawn))
-    logs = {COPIES[0]: (np.log(1.5) + luck)[:, None], "PyDLL": np.zeros((len(drawn), 1))}
-    return timed(logs, drawn)
-
-
-def test_levels_are_told_apart():
-    levels = results.levels(copies_of(np.random.default_rng(1), 40, 8, 0.03, 0.01)).set_index("level")
-    assert levels.low[results.LAYOUT] < 0.03 < levels.high[results.LAYOUT]
-    assert levels.low[results.BELOW] < 0.01 < levels.high[results.BELOW]
-    assert levels.low[results.LAYOUT] > levels.high[results.BELOW]
-
-
 def test_where_each_layout_ran_once_single_layouts_say_nothing():
-    assert results.by_layout(copies_of(np.random.default_rng(3), 6, 1, 0.01, 0.01)).empty
-    none = timed({COPIES[0]: np.zeros((6, 1)), "PyDLL": np.zeros((6, 1))})
+    logs = {COPIES[0]: np.random.default_rng(3).normal(0, 0.01, (6, 1)), "PyDLL": np.zeros((6, 1))}
+    assert results.by_layout(timed(logs, range(6))).empty
+    none = timed(logs)
     assert results.by_layout(none).empty
     assert results.levels(none).empty
 
@@ -239,49 +155,19 @@ def test_a_copy_that_differs_withholds_the_loaders():
         assert [check.source for check in checks if not check.passed] == ["copies"] * alarms
 
 
-# ---- a benchmark, step by step ----
-
-
-def step_processes(n, luck=0.0, drift=0.0):
-    """Frames of steps 1 and 2, and of restarts, on a machine whose truth is known."""
-    rng = np.random.default_rng(0)
-
-    def timings(order):
-        own = rng.normal(0, luck, 2)
-        noise = rng.normal(0, 0.01, len(order))
-        return [[which, 100 * np.exp(own[which] + drift * at + noise[at])] for at, which in enumerate(order)]
-
-    def turns():
-        return [int(which) for _ in range(30) for which in rng.permutation(2)]
-
-    one = [
-        {"step": name, "timings": timings([0] * 30 + [1] * 30 if name == "one_after_the_other" else turns())}
-        for _ in range(n)
-        for name in ("one_after_the_other", "interleaved")
-    ]
-    again = [{"step": "interleaved", "timings": timings(turns())} for _ in range(n * experiment.OF_EACH)]
-    return tuple(pd.DataFrame(rows).assign(process=range(len(rows))) for rows in (one, again))
-
-
-@pytest.mark.parametrize(
-    ("machine", "alarming"),
-    [({}, set()), ({"drift": 0.001}, {1}), ({"luck": 0.03}, {1, 2}), ({"luck": 0.03, "drift": 0.001}, {1, 2})],
-)
-def test_each_step_mends_what_it_is_for(machine, alarming):
-    shares = results.false_alarms(results.benchmarks(*step_processes(60, **machine)))
-    assert {step: share.trials for step, share in shares.items()} == {1: 60, 2: 60, 3: 60}
-    assert {step for step, share in shares.items() if share.at().low > 1 - LEVEL} == alarming
+def timings(order):
+    """Of two copies in this order, about 100 ns each."""
+    return [[which, ns] for which, ns in zip(order, np.random.default_rng(0).normal(100, 1, len(order)))]
 
 
 def test_a_step_without_a_whole_benchmark_is_left_out():
-    one, again = step_processes(1)
-    lacking = again.iloc[: experiment.OF_EACH - 1]
+    steps = {"one_after_the_other": [0] * 30 + [1] * 30, "interleaved": [0, 1] * 30}
+    one = pd.DataFrame([{"step": step, "timings": timings(order)} for step, order in steps.items()])
+    lacking = pd.concat([one[one.step == "interleaved"]] * (experiment.OF_EACH - 1), ignore_index=True)
+    one, lacking = (frame.assign(process=range(len(frame))) for frame in (one, lacking))
     assert set(results.false_alarms(results.benchmarks(one, lacking))) == {1, 2}
     page = said(Golden("measuring", {"a benchmark of one process": one, "a benchmark, restarted": lacking}))
     assert {page[name] for name in ("step-3", "steps", "prediction-2")} == {NOTHING}
-
-
-# ---- the claims ----
 
 
 def test_that_a_method_separates_a_call_from_itself_stands_beside_the_claim():
@@ -291,18 +177,6 @@ def test_that_a_method_separates_a_call_from_itself_stands_beside_the_claim():
     verdict = verdicts.of_claim(a5, {name: Number(Measurement(share, "")) for name, share in shares.items()})
     assert (verdict.word, verdict.qualifier, verdict.size) == (verdicts.HOLDS, "", "")
     assert {rule.number: answer.verdict for rule, answer in verdict.parts if not rule.decides} == {itself: NO}
-
-
-@pytest.mark.parametrize("truth", TRUTHS)
-def test_without_noise_the_rules_say_what_is_true(truth):
-    for row in characteristics.rows("measuring", truth, "full", 0, noise=0).values():
-        answers = [part["verdict"] for part in row["parts"]]
-        if truth == "half the size":
-            # A share of 7.5 % of 300 lies too near to 10 % to be told from it: the second, which stands beside.
-            assert answers in ([YES, OPEN], [YES])
-            assert row["verdict"] == verdicts.HOLDS
-        else:
-            assert set(answers) == {YES if truth == "as published" else NO}, row["reason"]
 
 
 # ---- the exercises ----

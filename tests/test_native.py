@@ -13,13 +13,7 @@ from ffilab.run.errors import UserError
 from ffilab.run.paths import BY_PRODUCTS, NATIVE, NOTEBOOKS
 from ffilab.setup import installed, native
 from ffilab.setup.catalogue import BY_LABEL
-
-MAKEFILE = """OUT ?= .
-all: $(OUT)/libtiny.so
-$(OUT)/libtiny.so: tiny.c
-\tmkdir -p $(OUT)
-\t$(CC) -fPIC -shared -o $@ tiny.c
-"""
+from tests.tiny import library
 
 
 def sources(folder: Path) -> dict[Path, bytes]:
@@ -39,17 +33,9 @@ def test_a_build_leaves_the_sources_alone(tmp_path):
     assert sources(root) == before
 
 
-def tiny(chapter: Path) -> Path:
-    project = chapter / "library"
-    project.mkdir(parents=True)
-    (project / "Makefile").write_text(MAKEFILE)
-    (project / "tiny.c").write_text("int tiny(int x) { return x + 1; }\n")
-    return project
-
-
 def test_only_the_chapters_that_are_asked_for(tmp_path):
     for chapter in ("wanted", "other"):
-        tiny(tmp_path / chapter)
+        library(tmp_path / chapter)
     native.build_all([], tmp_path, tmp_path / "out", chapters=["wanted"])
     assert (tmp_path / "out" / "wanted" / "libtiny.so").exists()
     assert not (tmp_path / "out" / "other").exists()
@@ -65,7 +51,7 @@ def test_a_chapter_declares_whose_projects_it_loads(chapter):
 
 @pytest.mark.skipif(not shutil.which("gcc"), reason="the compiler that changes stands before gcc")
 def test_another_compiler_builds_again_and_records_name_it(monkeypatch, tmp_path):
-    tiny(tmp_path / "native" / "chapter")
+    library(tmp_path / "native" / "chapter")
     out, compiler = tmp_path / "out", tmp_path / "cc-of-mine"
     monkeypatch.setattr(machine, "NATIVE_OUT", out)
     monkeypatch.setenv("CC", str(compiler))
@@ -86,7 +72,7 @@ def test_without_rust_its_projects_are_left_out_with_the_reason(monkeypatch, tmp
     crate = tmp_path / "chapter" / "binding"
     crate.mkdir(parents=True)
     (crate / "Cargo.toml").write_text('[package]\nname = "x"\nversion = "0.1.0"\n')
-    tiny(tmp_path / "other")
+    library(tmp_path / "other")
     which = shutil.which
     monkeypatch.setattr(shutil, "which", lambda name, *a, **k: None if name == "cargo" else which(name, *a, **k))
     failures = native.build_all([], tmp_path, tmp_path / "out")
@@ -96,7 +82,7 @@ def test_without_rust_its_projects_are_left_out_with_the_reason(monkeypatch, tmp
 
 
 def test_code_that_does_not_compile_is_named_with_its_error(tmp_path):
-    (tiny(tmp_path / "chapter") / "tiny.c").write_text("int tiny( {\n")
+    (library(tmp_path / "chapter") / "tiny.c").write_text("int tiny( {\n")
     with pytest.raises(UserError, match=r"native/chapter/library: make failed \(tiny\.c:1:\d+: error"):
         native.build_all([], tmp_path, tmp_path / "out")
     assert not (tmp_path / "out" / "chapter" / "libtiny.so").exists()
@@ -117,3 +103,29 @@ def test_a_project_may_take_its_sources_from_a_neighbour(monkeypatch, tmp_path):
     native.build(other, [installed.load(BY_LABEL["3.14"])], tmp_path / "out")
     assert (built[0] / "code.c").read_text() == "int x;"
     assert (built[0] / "version").read_text() == "other"
+
+
+@pytest.mark.full
+def test_changing_one_source_rebuilds_one_project(tmp_path):
+    """And a project that fails leaves its reason, in one line with the compiler's last error."""
+    root, out, interpreter = tmp_path / "native", tmp_path / "out", installed.load(BY_LABEL["3.14"])
+    ignore = shutil.ignore_patterns("build", "*.egg-info")
+    project = shutil.copytree(NATIVE / "loaders" / "detach_attach", root / "chapter" / "detach_attach", ignore=ignore)
+    library(root / "chapter")
+    (source,), target = project.glob("*.c"), out / "chapter" / installed.soabi(interpreter)
+
+    def times():
+        assert native.build_all([interpreter], root, out) == []
+        (module,) = target.glob("*.so")
+        return [path.stat().st_mtime_ns for path in (module, out / "chapter" / "libtiny.so")]
+
+    first = times()
+    source.write_text(source.read_text() + "\n")
+    second = times()
+    assert first[0] < second[0]
+    assert first[1] == second[1]
+    source.write_text("#error the sky is falling\n")
+    (failure,) = native.build_all([interpreter], root, out)
+    assert "error: #error the sky is falling" in failure
+    (reason,) = target.glob("missing-*.txt")
+    assert "the sky is falling" in reason.read_text()

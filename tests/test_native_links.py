@@ -13,18 +13,12 @@ from ffilab.run.machine import compiler
 from ffilab.run.paths import NATIVE, NATIVE_OUT
 from ffilab.setup import installed, layout_pool, link_recorder, native, native_links, relink
 from ffilab.setup.catalogue import BY_LABEL, GIL
+from tests.tiny import library
 
 needs_linker = pytest.mark.skipif(relink.linker() is None, reason="no linker here orders functions")
 
 COUNT = 24
 TAG = "no-such-soabi"
-MAKEFILE = """all: $(OUT)/libtiny.so
-
-$(OUT)/libtiny.so: tiny.c
-	@mkdir -p $(OUT)
-	$(CC) -O2 -g -fPIC -shared -o $@.tmp $<
-	mv $@.tmp $@
-"""
 
 
 def source(count=COUNT):
@@ -38,11 +32,7 @@ def expected(n, x):
 @pytest.fixture
 def tiny(tmp_path):
     """A chapter with a plain library of many functions, built: its output folder."""
-    project = tmp_path / "native" / "chapter" / "library"
-    project.mkdir(parents=True)
-    (project / "Makefile").write_text(MAKEFILE)
-    (project / "tiny.c").write_text(source())
-    native.build(project, [], tmp_path / "built" / "chapter")
+    native.build(library(tmp_path / "native" / "chapter", source()), [], tmp_path / "built" / "chapter")
     return tmp_path / "built" / "chapter"
 
 

@@ -192,15 +192,3 @@ def test_what_is_withheld_says_so_at_the_number_and_nowhere_else(beside_load):
     assert not any("(withheld)" in text for text in glued)
     assert "stayed disturbed" in "".join(output.get("data", {}).get("text/markdown", "") for output in outputs)
     assert not with_banner(beside_load)["loaders"].cells[1].source.startswith(":::")
-
-
-def test_a_notebook_is_split_into_pages():
-    cell = nbformat.v4.new_markdown_cell
-    notebook = nbformat.v4.new_notebook(
-        cells=[cell("# One"), cell("text"), cell("# Two", metadata={"tags": ["page:two"]}), cell("more")]
-    )
-    pages = split(notebook, "one")
-    assert {name: [each.source for each in page.cells] for name, page in pages.items()} == {
-        "one": ["# One", "text"],
-        "two": ["# Two", "more"],
-    }

@@ -1,24 +1,22 @@
 """The chapter on code placement: the simulation shows the geometry that was put in; chance is not taken for an effect."""
 
-import itertools
 import shutil
 
 import numpy as np
 import pandas as pd
 import pytest
-from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD
+from notebooks.placement.experiment import APART, DENSE, MANY, SPREAD
 
 from ffilab.judge import verdicts
-from ffilab.judge.characteristics import rows as simulated_rows
 from ffilab.judge.claims import declared
-from ffilab.judge.estimates import LEVEL, Counted, Measurement, Share
+from ffilab.judge.estimates import LEVEL
 from ffilab.judge.numbers import Number
 from ffilab.judge.processes import exact, extremes, range_without_noise, ratio_of_groups
 from ffilab.judge.rules import Conformance
 from ffilab.measure import instructions
 from ffilab.measure.case import Program
 from ffilab.measure.session import Measuring
-from notebooks.placement import counting, exercise, experiment, results, story
+from notebooks.placement import counting, exercise, experiment, results
 from notebooks.placement.counting import USUAL, WESTMERE, Cache
 
 VALGRIND = pytest.mark.skipif(not shutil.which("valgrind"), reason="there is no valgrind")
@@ -79,46 +77,6 @@ def test_the_system_says_what_its_cache_is(tmp_path):
     assert Cache(**counting.reported_cache(tmp_path / "nothing")) == USUAL
 
 
-# ---- the geometry ----
-
-
-def test_which_sets_and_pages_are_met():
-    assert [results.sets_met(USUAL, distance) for distance in (DENSE, SPREAD, APART)] == [64, 64, 1]
-    assert [results.pages_met(distance, MANY) for distance in (DENSE, SPREAD, APART)] == [4, 256, 256]
-    assert results.sets_met(WESTMERE, APART) == 2
-    assert set(results.lines_by_set(USUAL, SPREAD, MANY)) == {4}
-    assert results.lines_by_set(USUAL, APART, MANY).max() == MANY
-
-
-def made_up_distances(ways, of_pages=1.0):
-    """Packed calls take 1 ns; at 4096 bytes 4 ns from the first function on that has no way left; 2048 bytes has twice the ways.
-    of_pages: what a page for each function costs."""
-    rng = np.random.default_rng(2)
-    room = {APART: ways, 2048: 2 * ways}
-    sizes = (1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 64, 128, 256)
-    cells = itertools.product(range(10), (PACKED, DENSE, 2048, SPREAD, APART), sizes)
-    rows = [
-        (process, distance, n, (4.0 if n > room.get(distance, 1e9) else 1.0) * (of_pages if distance in (SPREAD, APART) else 1))
-        for process, distance, n in cells
-    ]  # fmt: skip
-    runs = pd.DataFrame(rows, columns=["process", "distance", "n", "ns"])
-    return runs.assign(ns=runs.ns * np.exp(rng.normal(0, 0.02, len(runs))))
-
-
-def test_the_ways_are_read_off_the_clock():
-    runs = made_up_distances(12)
-    assert results.fits(runs, APART) == (12.0, 16.0)
-    assert results.fits(runs, 64) == (256.0, float("inf"))
-    assert np.isnan(results.fits(runs[runs.process < 2], APART)).all()
-
-
-@pytest.mark.parametrize(("ways", "of_pages"), [(12, 1.0), (12, 2.0), (1000, 2.0), (1000, 1.0)])
-def test_pages_are_told_from_sets(ways, of_pages):
-    runs = made_up_distances(ways, of_pages)
-    assert results.price_of_pages(runs).excludes(1) == (of_pages > 1)
-    assert results.price_of_sets(runs).excludes(1) == (ways == 12)
-
-
 # ---- choosing the extremes ----
 
 
@@ -129,15 +87,6 @@ def test_extremes_of_noise_are_one():
     found = [extremes(rng.normal(0, 0.03, (30, 10))) for _ in range(300)]
     assert np.mean([interval.low <= 1 <= interval.high for interval in found]) >= 0.9
     assert np.median([interval.value for interval in found]) == pytest.approx(1, abs=0.005)
-
-
-def test_extremes_that_differ_are_found():
-    rng = np.random.default_rng(6)
-    truth = np.linspace(0, 0.1, 30)[:, None]
-    found = [extremes(truth + rng.normal(0, 0.02, (30, 10))) for _ in range(30)]
-    assert np.mean([interval.low > 1 for interval in found]) > 0.9
-    assert np.median([interval.value for interval in found]) == pytest.approx(np.exp(0.083), abs=0.01)
-    assert np.isnan(extremes(np.zeros((30, 1))).value)
 
 
 @pytest.mark.full
@@ -184,19 +133,6 @@ def test_two_groups_are_compared_with_the_noise_of_both():
 # ---- the claims ----
 
 
-def test_the_hottest_functions_of_a_process_are_chosen_by_the_others():
-    """In each process, other functions come out hottest by chance: none of them keeps the lead that it has there."""
-    rng = np.random.default_rng(3)
-    drawn = [rng.multinomial(1000, [1 / 40] * 40) for _ in range(60)]
-    taken = [{"total": 1000, "hottest": {f"function {n}": int(k) for n, k in enumerate(counts)}} for counts in drawn]
-    own = np.mean([results.share_of(profile, results.hottest([profile])) for profile in taken])
-    interval = results.five_hottest({"what": "samples", "processes": taken}).interval
-    assert interval.low <= 5 / 40 <= interval.high < own
-    counted = {"total": 1000, "hottest": {f"function {n}": 100 for n in range(10)}}
-    found = results.five_hottest({"what": "instructions", "processes": [counted]})
-    assert found == Measurement(Counted(0.5), "share of instructions")
-
-
 def test_a_planted_trap_decides_nothing():
     """Whatever the trap does, the word is that of what chance did."""
     for claim in declared("placement").claims:
@@ -207,31 +143,6 @@ def test_a_planted_trap_decides_nothing():
             rule.number: Number(exact(1.0 if isinstance(rule, Conformance) else 5.0, "ratio")) for rule in planted
         }
         assert verdicts.of_claim(claim, found).word == verdicts.OPEN
-
-
-@pytest.mark.parametrize(
-    ("truth", "right"),
-    [
-        ("as published", verdicts.HOLDS),
-        ("half the size", verdicts.HOLDS),
-        ("no effect", verdicts.FAILS),
-        ("the wrong sign", verdicts.FAILS),
-    ],
-)
-def test_without_noise_the_rules_say_what_is_true(truth, right):
-    judged = simulated_rows("placement", truth, "full", 0, noise=0)
-    assert len(judged) == 5
-    # Of orders that do not differ, none is slow: nothing can be asked of the slow ones.
-    none_is_slow = {"D2", "D3"} if right == verdicts.FAILS else set()
-    assert {row["verdict"] for claim, row in judged.items() if claim not in none_is_slow} == {right}
-    assert {judged[claim]["verdict"] for claim in none_is_slow} <= {verdicts.OPEN}
-
-
-def test_blame_without_machine_code_is_counted():
-    messages = ["README: a typo", story.CHANGE_CODE[0], "README: a typo", story.CHANGE_CODE[0]]
-    histories = [results.NO_TRAP] * 3 + [results.TRAP]
-    found = pd.DataFrame({"history": histories, "message": messages})
-    assert results.unrelated(found) == Share(2, 3)
 
 
 # ---- the exercises ----

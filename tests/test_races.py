@@ -195,15 +195,6 @@ def test_what_was_not_built_is_said(monkeypatch, tmp_path):
     assert detection.why_not_built("rust_counter") is None
 
 
-@pytest.mark.parametrize(
-    ("said", "race", "words"),
-    [(RACE, True, RACE), (CLEAN, True, f"{CLEAN} (missed)"), (RACE, False, f"{RACE} (false alarm)")],
-)
-def test_false_alarms_and_misses_are_named(said, race, words):
-    assert results.verdict_on_tool(said, race) == words
-    assert results.verdict_on_tool("cannot run here", race) == "cannot run here"
-
-
 @pytest.mark.full
 def test_loom_finds_the_lost_update_and_the_missing_barrier():
     if reason := detection.why_not_built("loom_model"):
@@ -230,9 +221,6 @@ def test_pytest_run_parallel_accepts_the_safe_dispenser(label):
     for test, right in (("test_ticket", ("passed",)), ("test_unsafe_ticket", ("passed", "failed"))):
         (row,) = run(label, experiment.run_parallel, source=experiment.TICKETS, test=test, threads=8)
         assert row["outcome"] in right, row["said"]
-
-
-# ---- the worker's side ----
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from of_chapter import Golden
 
-from ffilab.judge import characteristics, ledger, simulation, verdicts
+from ffilab.judge import ledger, simulation, verdicts
 from ffilab.judge.claims import declared
 from ffilab.judge.estimates import Location, Share
 from ffilab.judge.numbers import of
@@ -124,13 +124,6 @@ def test_an_interpreter_that_is_absent_leaves_its_part_out(frames):
     assert answer(free_threaded, "A15", "with the GIL, which PyDLL keeps, nothing", "never") == verdicts.NO_NUMBER
 
 
-@pytest.mark.parametrize(("truth", "right"), [("as published", verdicts.HOLDS), ("no effect", verdicts.FAILS)])
-def test_without_noise_the_verdicts_are_those_of_the_truth(truth, right):
-    judged = characteristics.rows("races", truth, "full", 0, noise=0)
-    assert list(judged) == [claim.id for claim in declared("races").claims]
-    assert {row["verdict"] for row in judged.values()} == {right}
-
-
 def test_a_process_is_one_trial_however_many_of_its_rows_are_bad():
     runs = pd.DataFrame({"process": [1, 1, 1, 2, 2, 2], "case": list("abcabc"), "lost": [0.1, 0.2, 0.0, 0.0, 0.0, 0.0]})
     assert results.bad_processes(runs, "lost") == Share(1, 2)
@@ -153,33 +146,7 @@ def test_threads_that_never_met_are_told_and_withhold_nothing():
     assert [(check.what, check.source) for check in failed] == [(f"50 threads on {FREE_THREADED}", "")]
 
 
-def test_loss_is_counted_where_no_two_threads_were_at_work_at_once():
-    crowds = pd.DataFrame({"pairs": [0, 0, 0.5, 1], "lost": [0.0, 0.1, 0.2, 0.0]})
-    assert results.lossy_apart(crowds) == Share(1, 2)
-    assert results.lossy_apart(crowds[crowds.pairs > 0]) is None
-
-
-def test_the_model_of_payments_is_that_of_two_random_moments():
-    rng = np.random.default_rng(4)
-    moments = rng.uniform(0, experiment.SPREAD_NS, (2, 100_000))
-    for window in experiment.WINDOWS_NS:
-        simulated = (abs(moments[0] - moments[1]) < window).mean()
-        assert results.model_of_payments(window) == pytest.approx(simulated, abs=0.01)
-    # Check and act take 45 ns: where the window is narrow, the model misses.
-    shares = [
-        {"window_ns": window, "share": rng.binomial(500, results.model_of_payments(window + 45)) / 500}
-        for window in experiment.WINDOWS_NS
-        for _ in range(30)
-    ]
-    assert 1 <= results.missed(results.payments(pd.DataFrame(shares))) <= 4
-
-
 def test_the_table_of_remedies_has_a_row_for_what_a_reader_adds():
     record = Golden("races").timed("remedies")
     added = {**record.loops, f"{FREE_THREADED}/mine": 1}
     assert figures.remedies(SimpleNamespace(loops=added)) == [*experiment.REMEDIES, "mine"]
-
-
-def test_where_the_gil_may_go():
-    for statement, places in (("total += 1", 0), ("total += one()", 1)):
-        assert results.hand_overs_between(pd.DataFrame(experiment.instructions(statement))) == places

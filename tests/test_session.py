@@ -12,18 +12,11 @@ from ffilab.measure import session as sessions
 from ffilab.measure.case import Case, Outcome, Program, Step
 from ffilab.measure.children import flat
 from ffilab.measure.plan import Arm
-from ffilab.measure.record import Record, read
 from ffilab.run.errors import UserError
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 
 pytestmark = pytest.mark.usefixtures("quiet_progress", "quiet_machine")
 ARMS = "tests/hostile_arms.py"
-
-
-@pytest.fixture
-def session(monkeypatch, tmp_path):
-    monkeypatch.setattr(sessions, "RECORDS", tmp_path)
-    return sessions.Measuring("chapter", [GIL, FREE_THREADED])
 
 
 def rows(*results):
@@ -164,15 +157,6 @@ def test_a_bundle_is_unpacked_and_what_is_neither_is_refused(session, tmp_path):
             foreign.unpacked(str(tmp_path / name))
 
 
-def test_a_record_cut_off_in_the_middle_of_a_line_keeps_what_is_whole(session):
-    session.run("calls", [Step(rows({"ns": 1}))], 1)
-    path = session.folder / sessions.MAIN
-    whole = path.read_text()
-    path.write_text(whole + '{"kind": "child", "ti')
-    assert read(path).cut_off
-    assert len(read(path).frame("calls")) == 1
-
-
 def test_half_an_experiment_is_none(session, monkeypatch):
     """Interrupted in JupyterLab after some of its processes, and the session closed: nothing may rest on them."""
 
@@ -217,11 +201,6 @@ def test_what_ran_and_under_which_environment_is_on_record(session):
     assert "(4096 characters)" in line["environment"]["PADDING"]
 
 
-def test_no_experiment_of_that_title():
-    with pytest.raises(KeyError):
-        Record(None, {"plan": {}}).frame("none")
-
-
 def test_a_case_gets_its_arguments_as_they_are(session, tmp_path):
     file = tmp_path / "experiment.py"
     file.write_text(
@@ -246,39 +225,12 @@ def test_a_case_gets_its_arguments_as_they_are(session, tmp_path):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(
-    ("code", "ended"),
-    [
-        ("import os; os.abort()", "killed by SIGABRT"),
-        ("while True: pass", "timeout"),
-        ("raise SystemExit(7)", "exit code 7"),
-        ("x = bytearray(1 << 40)", "exit code 1"),
-    ],
-)
-def test_how_a_process_ended_is_a_result(tmp_path, code, ended):
-    file = tmp_path / "experiment.py"
-    file.write_text(f"def bad():\n    {code}\n")
-    assert Case.of(GIL, str(file), "bad", timeout_s=3).run().ended == ended
-
-
-@pytest.mark.full
 def test_the_gil_that_an_import_turned_on_stops_the_chapter(session, tmp_path):
     file = tmp_path / "experiment.py"
     file.write_text("import sys\ndef on():\n    return {}\n\nsys._is_gil_enabled = lambda: True\n")
     session.run("with", [Case.of(GIL, str(file), "on")], 1)
     with pytest.raises(UserError, match="the GIL was on at the end"):
         session.run("without", [Case.of(FREE_THREADED, str(file), "on")], 1)
-
-
-@pytest.mark.full
-def test_a_case_may_ask_for_the_gil_of_a_t_build(session, tmp_path):
-    file = tmp_path / "experiment.py"
-    file.write_text("import sys\ndef look():\n    return {'on': sys._is_gil_enabled()}\n")
-    cases = [Case.of(FREE_THREADED, str(file), "look", named={"GIL": gil}, environment=environment)
-             for gil, environment in (("on", {"PYTHON_GIL": "1"}), ("off", {}))]  # fmt: skip
-    rows = session.run("GIL", cases, 1)
-    assert dict(zip(rows["GIL"], rows["on"])) == {"on": True, "off": False}
-    assert {child["environment"].get("PYTHON_GIL") for child in session.record.children} == {"1", None}
 
 
 def test_a_program_prints_its_rows_last():

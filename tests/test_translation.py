@@ -83,16 +83,9 @@ def test_numbers_and_names_are_the_same(pages):
 def book(golden_book):
     """The generated parts of the front page and the guide, in English and translated, by name."""
     folder = paths.BUILD / "source" / "book" / "_generated"
-    return {
-        path.name: ((folder / path.name).read_text(), path.read_text())
-        for path in sorted((folder / LANGUAGE).glob("*.md"))
-        if path.name in used_by_pages()
-    }
-
-
-def used_by_pages() -> set[str]:
     texts = [(ROOT / "book" / f"{page}_{LANGUAGE}.md").read_text() for page in PAGES]
-    return {name for text in texts for name in re.findall(rf"_generated/{LANGUAGE}/(\S+)", text)}
+    used = {name for text in texts for name in re.findall(rf"_generated/{LANGUAGE}/(\S+)", text)}
+    return {name: tuple((place / name).read_text() for place in (folder, folder / LANGUAGE)) for name in sorted(used)}
 
 
 def test_the_front_page_and_the_guide_are_translated(book):

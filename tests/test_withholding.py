@@ -1,34 +1,26 @@
-"""What is withheld is one number, by what it was made from: beside real load, on biased records, and on quiet ones."""
+"""What is withheld is one number, by what it was made from: beside real load, and on biased records."""
 
 import contextlib
 import dataclasses
-import importlib
 import json
 import math
 import shutil
 import subprocess
-import sys
 import time
 
-import numpy as np
 import pytest
 
 from ffilab.judge import claims, controls, ledger, numbers, verdicts
-from ffilab.judge.controls import Check, Control
+from ffilab.judge.controls import Check
 from ffilab.judge.rules import KINDS, NO, YES, Event
-from ffilab.measure import noise
-from ffilab.measure.children import by_place, mostly_lost
 from ffilab.measure.foreign import find
-from ffilab.measure.plan import APART, APART_AGAIN, control_pair
 from ffilab.measure.reading import Reading
-from ffilab.measure.record import Record
 from ffilab.measure.session import Measuring
 from ffilab.run import machine
 from ffilab.run.budget import BUDGETS
 from ffilab.run.subprocesses import group
-from ffilab.setup.catalogue import FREE_THREADED, GIL
+from ffilab.setup.catalogue import GIL
 from notebooks.convoy import experiment as convoy
-from notebooks.loaders import experiment as loaders
 from tests.golden_pages import GOLDEN
 
 # What takes a compiler a second or two.
@@ -36,67 +28,28 @@ HEADERS = '#include <regex>\n#include <iostream>\nint main() { std::regex r("a*"
 
 
 @contextlib.contextmanager
-def beside(command, times=1):
-    """Other processes, while something is measured."""
-    with contextlib.ExitStack() as stack:
-        for _ in range(times):
-            stack.enter_context(group(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+def compiling(folder):
+    """A compiler that starts again whenever it is done, while something is measured."""
+    source = folder / "unit.cpp"
+    source.write_text(HEADERS)
+    command = f"for n in $(seq 300); do {machine.compiler()} -x c++ -O2 -c {source} -o {folder}/unit.o; done"
+    with group(["sh", "-c", command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
         time.sleep(0.5)
         yield
 
 
-def burners():
-    """One on every core, for five minutes at most: a test that is killed ends nothing."""
-    spin = "import time\nend = time.monotonic() + 300\nwhile time.monotonic() < end: pass"
-    return beside([sys.executable, "-c", spin], machine.cores_usable())
-
-
-def compiling(folder):
-    """A compiler that starts again whenever it is done."""
-    source = folder / "unit.cpp"
-    source.write_text(HEADERS)
-    return beside(
-        ["sh", "-c", f"for n in $(seq 300); do {machine.compiler()} -x c++ -O2 -c {source} -o {folder}/unit.o; done"]
-    )
-
-
-def timed():
-    """The loaders' plan, shorter."""
-    session = Measuring("loaders", [GIL, FREE_THREADED])
-    session.time("calls", loaders.arms()[:4], budget=dataclasses.replace(BUDGETS["quick"], seconds=10, batch_ms=4))
-    session.close()
-    return session
-
-
-def served():
-    """The convoy's server, with and without a CPU thread beside it."""
-    session = Measuring("convoy", [GIL])
-    cases = [convoy.serving(GIL, convoy.LOADS[name], convoy.FURTHER_ORDER, name) for name in convoy.ON_EVERY_BUILD]
-    session.run("echo server", cases, BUDGETS["quick"].repeats)
-    session.close()
-    return session
-
-
-def disturbed(session):
-    """The plans and experiments that mostly stayed disturbed."""
-    return {
-        check.source
-        for check in controls.settled(controls.checks(session))
-        if check.bias == math.inf and not check.passed
-    }
-
-
-@pytest.mark.full
-def test_a_timed_plan_beside_burners_stays_disturbed(quiet_progress):
-    with burners():
-        # What else runs beside the tests may disturb the run as a whole, which has no name.
-        assert disturbed(timed()) - {""} == {"calls"}
-
-
 @pytest.mark.full
 def test_servers_beside_a_compiler_stay_disturbed(tmp_path, quiet_progress):
+    """With and without a CPU thread in them. Calls beside burners: tests/faults/test_cores.py."""
+    session = Measuring("convoy", [GIL])
+    cases = [convoy.serving(GIL, convoy.LOADS[name], convoy.FURTHER_ORDER, name) for name in convoy.ON_EVERY_BUILD]
     with compiling(tmp_path):
-        assert disturbed(served()) - {""} == {"echo server"}
+        session.run("echo server", cases, BUDGETS["quick"].repeats)
+        session.close()
+    checks = controls.settled(controls.checks(session))
+    mostly = {check.source for check in checks if check.bias == math.inf and not check.passed}
+    # What else runs beside the tests may disturb the run as a whole, which has no name.
+    assert mostly - {""} == {"echo server"}
 
 
 def golden(chapter):
@@ -176,108 +129,3 @@ def test_an_update_that_was_lost_is_given_beside_any_load(races_beside_load):
     # A sentence on the page has a form for it: what is withheld is open there.
     assert verdicts.WITHHELD not in ledger.sides(races_beside_load).values()
     assert "withheld: disturbed" in {answer.reason[:19] for answer in ledger.answers(races_beside_load).values()}
-
-
-RESTARTS, TIMES = 18, 3  # of `quick`; a golden experiment is cut to about a third of its processes
-
-
-def partner(label, arm):
-    """The control that an arm is compared with, and what is true of the logarithm of their ratio."""
-    pairs = dict(pair[::-1] for pair in map(control_pair, range(1, 20)))
-    if arm in pairs:
-        return f"{label}/{pairs[arm]}", math.log(1.01)
-    return f"{label}/{APART if arm == APART_AGAIN else control_pair(1)[0]}", 0.0
-
-
-def resampled(record, rng):
-    """A plan as long as in `quick`, of restarts drawn from a golden one. Its ratios scatter as they did there, about the truth and to
-    either side alike."""
-    kept = sorted({block["restart"] for block in record.blocks})
-    logs = {
-        cell: np.array(
-            [[math.log(block["ns"][cell]) for block in record.blocks if block["restart"] == one] for one in kept]
-        )
-        for cell in record.loops
-    }
-    off, true = {}, {}
-    for cell, rows in logs.items():
-        other, true[cell] = partner(*cell.split("/", 1))
-        off[cell] = rows - logs[other]
-        off[cell] -= np.median(off[cell], axis=1).mean()
-    blocks = []
-    for number, drawn in enumerate(rng.integers(len(kept), size=RESTARTS)):
-        sign = rng.choice([-1, 1])
-        for block in range(next(iter(logs.values())).shape[1]):
-            ns = {}
-            # An arm comes before those that are compared with it.
-            for cell in sorted(logs, key=lambda cell: ("more work" in cell, cell)):
-                base = ns.get(partner(*cell.split("/", 1))[0], 18.0)
-                ns[cell] = base + true[cell] + sign * off[cell][drawn, block]
-            others = rng.choice(record.blocks)
-            blocks.append(
-                {"restart": number, "ns": {cell: math.exp(log) for cell, log in ns.items()}}
-                | {key: others[key] for key in ("strangers_s", "steal_s", "wall_s")}
-            )
-    restarts = [{"restart": number, "missing": {}} for number in range(RESTARTS)]
-    run = {**record.run, "plan": {**record.run["plan"], "blocks": len(blocks) // RESTARTS}}
-    return Record(None, run, loops=dict.fromkeys(logs, 1), restarts=restarts, blocks=blocks)
-
-
-def repaired(children, rng):
-    """Processes of an experiment as long as in `quick`: noise is drawn from the golden ones; what was disturbed is measured again."""
-    planned = [
-        {**line, "process": turn * len(children) + n} for turn in range(TIMES) for n, line in enumerate(children)
-    ]
-    noises = [
-        {key: line.get(key, 0.0) for key in ("strangers_s", "steal_s", "throttled_s", "wall_s")} for line in children
-    ]
-    planned = [{**line, **rng.choice(noises)} for line in planned]
-    lost = [line for line in planned if noise.disturbed(line)][: len(planned) // 2]
-    return [*planned, *({**line, **rng.choice(noises), "replaces": line["process"]} for line in lost)]
-
-
-def of_a_quiet_run(session, rng, own):
-    """The checks of a run without any bias. own: the chapter's controls, of which the centre is drawn by their error."""
-    checks = []
-    for title in controls.titles(session):
-        if session.disturbed(title).is_most:
-            # Recorded beside other work, and no quiet one.
-            continue
-        lines = repaired(session.record.processes(title), rng)
-        counts = noise.of_places(by_place(lines))
-        fails = counts.is_most or bool(mostly_lost(by_place(lines)))
-        checks.append(Check("disturbed", repr(title), "", not fails, source=title))
-    for name in session.plans:
-        record = resampled(session.timed(name), rng)
-        checks.append(Check("disturbed", repr(name), "", not record.disturbed().is_most, source=name))
-        checks += [
-            controls.same(name, record, label, twins) for label in record.interpreters for twins in controls.TWINS
-        ]
-        checks += controls.more(name, record)
-    for control in own:
-        estimate = control.estimate
-        if isinstance(control, Control) and math.isfinite(estimate.error):
-            truth = math.log(control.truth) if estimate.log else control.truth
-            off = estimate.error * rng.standard_t(max(1, estimate.freedom))
-            checks.append(dataclasses.replace(control, estimate=dataclasses.replace(estimate, centre=truth + off)))
-    return controls.settled(checks)
-
-
-@pytest.mark.full
-def test_of_fifty_quiet_books_hardly_any_has_anything_withheld():
-    rng, books, lost = np.random.default_rng(11), 50, 0
-    chapters = []
-    for chapter in claims.chapter_names():
-        session, module = (
-            Reading(chapter, find(GOLDEN, chapter)),
-            importlib.import_module(f"notebooks.{chapter}.numbers"),
-        )
-        own = module.controls(session) if hasattr(module, "controls") else []
-        chapters.append((session, numbers.of(session), [one for one in own if isinstance(one, Control)]))
-    reasons = []
-    for _ in range(books):
-        found = [controls.withheld(of_a_quiet_run(session, rng, own), given) for session, given, own in chapters]
-        lost += any(found)
-        reasons += [next(iter(next(iter(one.values())).items())) for one in found if one]
-    # The goal is 1 of 50.
-    assert lost <= 2, reasons

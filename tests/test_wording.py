@@ -6,7 +6,7 @@ import pytest
 
 from ffilab.judge import ledger, verdicts
 from ffilab.judge.claims import Claim, all_claims
-from ffilab.judge.estimates import Counted, Location, Measurement, Share
+from ffilab.judge.estimates import Location, Measurement
 from ffilab.judge.numbers import Number
 from ffilab.judge.poured import Digits
 from ffilab.judge.rules import (
@@ -22,22 +22,11 @@ from ffilab.judge.rules import (
     Size,
 )
 from ffilab.page import advice, ledger_page, status
+from tests.made_up import about, counted, seen
 from tests.prose import faults_of_markdown as faults
 from tests.test_ledger_page import card
 
 PROVENANCE = {"is_result": True, "minutes": 2.0, "budget": "quick"}
-
-
-def about(value, error=0.005, n=20):
-    return Measurement(Location(value, error, n - 1, n), "")
-
-
-def runs(events, trials=30):
-    return Measurement(Share(events, trials), "")
-
-
-def count(value):
-    return Measurement(Counted(value), "")
 
 
 ABOVE = Side("a / b", "the part", direction="above", null=1.0, interest=0.05)
@@ -57,9 +46,9 @@ FORMS = [
     (ABOVE, about(1.0), NO, "no effect of interest: the interval contains 1, and does not reach 1.05"),
     (ABOVE, about(1.05), OPEN, "the side is clear; the interval contains 1.05"),
     (ABOVE, about(1.02, 0.05), OPEN, "the interval contains 1, no effect, and 1.05"),
-    (ABOVE, count(1.2), YES, "it is 1.2, above 1.05"),
-    (ABOVE, count(1.0), NO, "no effect of interest: it is 1"),
-    (ABOVE, count(0.8), NO, "the other way round: it is 0.8, below 1"),
+    (ABOVE, counted(1.2), YES, "it is 1.2, above 1.05"),
+    (ABOVE, counted(1.0), NO, "no effect of interest: it is 1"),
+    (ABOVE, counted(0.8), NO, "the other way round: it is 0.8, below 1"),
     (ABOVE, Measurement(Location.of([1.2]), ""), OPEN, "too few"),
     (BELOW, about(0.3), YES, "the whole interval lies below 0.5"),
     (BELOW, about(1.3), NO, "the other way round: the whole interval lies above 1"),
@@ -74,16 +63,16 @@ FORMS = [
     (EQUAL, about(1.0), YES, "within 1 ± 0.1"),
     (EQUAL, about(1.3), NO, "outside 1 ± 0.1"),
     (EQUAL, about(1.1), OPEN, "crosses the edge of 1 ± 0.1"),
-    (EXACTLY, count(1.0), YES, "it is 1, as claimed"),
-    (EXACTLY, count(0.8), NO, "it is 0.8, outside 1"),
-    (OCCURS, runs(5), YES, "it happened in 5 of 30 runs"),
-    (OCCURS, runs(0), NO, "not seen in 30 runs, so rarer than 14.2%"),
-    (OCCURS, runs(0, 10), OPEN, "to exclude 15.0% takes 29 runs"),
-    (NEVER, runs(0), YES, "not seen in 30 runs, so rarer than 14.2%"),
-    (NEVER, runs(2), NO, "2 of 30 runs"),
-    (NEVER, runs(0, 10), OPEN, "to exclude 15.0% takes 29 runs"),
-    (Conformance("a / b"), count(1), YES, "true by construction"),
-    (Conformance("a / b"), count(0.5), NO, "should be true by construction"),
+    (EXACTLY, counted(1.0), YES, "it is 1, as claimed"),
+    (EXACTLY, counted(0.8), NO, "it is 0.8, outside 1"),
+    (OCCURS, seen(5), YES, "it happened in 5 of 30 runs"),
+    (OCCURS, seen(0), NO, "not seen in 30 runs, so rarer than 14.2%"),
+    (OCCURS, seen(0, 10), OPEN, "to exclude 15.0% takes 29 runs"),
+    (NEVER, seen(0), YES, "not seen in 30 runs, so rarer than 14.2%"),
+    (NEVER, seen(2), NO, "2 of 30 runs"),
+    (NEVER, seen(0, 10), OPEN, "to exclude 15.0% takes 29 runs"),
+    (Conformance("a / b"), counted(1), YES, "true by construction"),
+    (Conformance("a / b"), counted(0.5), NO, "should be true by construction"),
 ]  # fmt: skip
 
 

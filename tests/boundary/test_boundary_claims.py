@@ -15,7 +15,7 @@ from ffilab.judge.characteristics import rows as simulated_rows
 from ffilab.judge.claims import declared
 from ffilab.judge.numbers import of
 from ffilab.judge.rules import NO, OPEN, YES
-from ffilab.judge.simulation import TRUTHS, simulate
+from ffilab.judge.simulation import simulate
 from ffilab.measure import instructions
 from ffilab.measure.plan import plan
 from ffilab.run.budget import BUDGETS
@@ -94,17 +94,6 @@ def test_the_plan_of_the_claims_has_the_cells_that_claims_compare():
 def judged(session) -> dict[str, dict]:
     """The ledger's rows of a run that passed its controls, by claim."""
     return {row["id"]: row for row in ledger.judged(session, whatever_the_controls=True)}
-
-
-@pytest.mark.parametrize("truth", TRUTHS)
-def test_without_noise_the_verdict_is_that_of_the_truth(truth):
-    rows = simulated_rows("boundary", truth, "full", 0, noise=0)
-    assert list(rows) == ["A1", "A2", "A3", "A4", "A7", "A10", "A11", "A23"]
-    right = dict.fromkeys(rows, verdicts.HOLDS if truth in ("as published", "half the size") else verdicts.FAILS)
-    assert {claim: row["verdict"] for claim, row in rows.items()} == right
-    # A half of a published size is not that size.
-    sizes = {row["size"] for row in rows.values() if row["size"]}
-    assert sizes == {verdicts.AGREES if truth == "as published" else verdicts.DIFFERS}
 
 
 def test_what_is_published_is_not_confirmed_by_a_run_that_can_tell_nothing():

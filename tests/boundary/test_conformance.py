@@ -10,7 +10,6 @@ import random
 import runpy
 import shutil
 import subprocess
-import time
 from array import array
 from functools import cache
 
@@ -19,7 +18,7 @@ from of_chapter import PAIR
 
 from ffilab.run.paths import NATIVE, NATIVE_OUT
 from ffilab.setup import installed, native
-from ffilab.setup.catalogue import BY_LABEL, GIL
+from ffilab.setup.catalogue import BY_LABEL
 
 SOURCES = NATIVE / "boundary"
 ARMS = runpy.run_path(str(SOURCES / "arms.py"))
@@ -224,38 +223,3 @@ def test_pybind11_hands_none_over_unless_told_otherwise(label):
 def test_no_binding_declares_a_contract_that_is_not_tested():
     for binding, declared in BINDINGS.items():
         assert set(declared.contracts) <= set(CONTRACTS), binding
-
-
-@pytest.mark.full
-def test_changing_one_source_rebuilds_one_project(tmp_path):
-    """And a project that fails leaves its reason, in one line with the compiler's last error."""
-    root, out = tmp_path / "native", tmp_path / "out"
-    for name in ("good", "other"):
-        project = root / "chapter" / name
-        project.mkdir(parents=True)
-        (project / "pyproject.toml").write_text(
-            f'[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n'
-            f'[project]\nname = "{name}"\nversion = "1"\n'
-        )
-        (project / "setup.py").write_text(
-            f"from setuptools import Extension, setup\nsetup(ext_modules=[Extension('{name}', ['{name}.c'])], py_modules=[])\n"
-        )
-        (project / f"{name}.c").write_text(
-            f'#include <Python.h>\nstatic struct PyModuleDef m = {{PyModuleDef_HEAD_INIT, .m_name = "{name}"}};\n'
-            f"PyMODINIT_FUNC PyInit_{name}(void) {{ return PyModuleDef_Init(&m); }}\n"
-        )
-    interpreter = installed.load(BY_LABEL[GIL])
-    assert native.build_all([interpreter], root, out) == []
-    target = out / "chapter" / installed.soabi(interpreter)
-    built = {path.name: path.stat().st_mtime_ns for path in target.glob("*.so")}
-    assert len(built) == 2
-    time.sleep(0.05)
-    source = root / "chapter" / "good" / "good.c"
-    source.write_text(source.read_text() + "\n")
-    assert native.build_all([interpreter], root, out) == []
-    again = {path.name: path.stat().st_mtime_ns for path in target.glob("*.so")}
-    assert [name.split(".")[0] for name in built if again[name] != built[name]] == ["good"]
-    source.write_text("#error the sky is falling\n")
-    (failure,) = native.build_all([interpreter], root, out)
-    assert "error: #error the sky is falling" in failure
-    assert "the sky is falling" in (target / "missing-good.txt").read_text()

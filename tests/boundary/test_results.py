@@ -1,38 +1,21 @@
-"""The analysis of the chapter on the boundary finds what was put in."""
+"""The analysis of the chapter on the boundary: the choice of a binding, call paths, processes that died, sizes."""
 
-import copy
 import shutil
 import subprocess
 
 import numpy as np
 import pandas as pd
 import pytest
-from notebooks.boundary.experiment import BINDINGS, SIGNATURES, name
+from made_up import timed
+from notebooks.boundary.experiment import BINDINGS
 from of_chapter import PAIR
 
 from ffilab.measure.instructions import Node
-from ffilab.measure.record import Record
 from ffilab.run.paths import NATIVE
-from ffilab.setup.catalogue import FREE_THREADED, GIL
+from ffilab.setup.catalogue import GIL
 from notebooks.boundary import exercise, experiment, looks, results
 
 LOOP = 5.0
-
-
-# ---- the matrix ----
-
-
-def record_of(cells: dict[str, float], scatter: float = 0.004, seed: int = 11) -> Record:
-    """Twenty restarts of four blocks in which a call takes these ns."""
-    rng = np.random.default_rng(seed)
-    blocks = [
-        {"restart": restart, "ns": {key: int(1e5 * ns * np.exp(rng.normal(0, scatter))) for key, ns in cells.items()}}
-        for restart in range(20)
-        for _ in range(4)
-    ]
-    run = {"plan": {"seed": 1, "interpreters": sorted({key.partition("/")[0] for key in cells}), "blocks": 4}}
-    restarts = [{"restart": number, "missing": {label: {} for label in PAIR}} for number in range(20)]
-    return Record(None, run, loops=dict.fromkeys(cells, 100_000), restarts=restarts, blocks=blocks)
 
 
 COST = {binding: 20.0 + 40 * place for place, binding in enumerate(BINDINGS)}
@@ -48,100 +31,8 @@ def record():
             binding = arm.name.partition(": ")[0]
             cost = COST[experiment.VARIANTS.get(binding, binding)]
             cells[f"{label}/{arm.name}"] = cost * factor + LOOP
-    return record_of(cells)
-
-
-def test_cost_over_the_floor_is_found(record):
-    for binding, cost in COST.items():
-        over = results.over_floor(record, GIL, binding, experiment.INT)
-        slack = 0.01 * cost
-        assert over.low - slack <= cost - COST[experiment.FLOOR] <= over.high + slack
-
-
-def test_what_a_call_costs_holds_no_loop_and_a_turn_does(record):
-    """The factor in the answer to a prediction is about the call; the heat map is about turns of the loop."""
-    cheapest, dearest, widest = results.widest(record, GIL)
-    assert (cheapest, dearest) == (min(COST, key=COST.get), max(COST, key=COST.get))
-    assert widest.value == pytest.approx(COST[dearest] / COST[cheapest], rel=0.02)
-    ratio = (COST[dearest] + LOOP) / (COST[cheapest] + LOOP)
-    cells = results.matrix(record).set_index(["interpreter", "signature", "binding"])
-    assert cells.times[GIL, experiment.INT, dearest] == pytest.approx(ratio, rel=0.01)
-
-
-def test_the_loop_of_another_build_is_no_surcharge():
-    """A call of the same length in both builds, in loops of 5 and 9 ns: no surcharge, also with the GIL on."""
-    arm, made = name("C API", experiment.TEXT), experiment.TEXT_MADE
-    cells = {f"{GIL}/empty loop": 5.0, f"{FREE_THREADED}/empty loop": 9.0, f"{FREE_THREADED}/empty loop (GIL on)": 9.0}
-    int_arm = name("C API", experiment.INT)
-    for label, loop, suffix in ((GIL, 5.0, ""), (FREE_THREADED, 9.0, ""), (FREE_THREADED, 9.0, experiment.ON)):
-        cells |= {f"{label}/{int_arm}{suffix}": loop + 20, f"{label}/{made}{suffix}": loop + 30}
-        # A conversion takes half as long again without the GIL, and its text takes as long to make.
-        cells[f"{label}/{arm}{suffix}"] = loop + 30 + (20 if label == GIL else 30)
-    record = record_of(cells, scatter=0.001)
-    for build in (FREE_THREADED, experiment.GIL_ON):
-        assert results.between_builds(record, int_arm, build, GIL).at().value == pytest.approx(1, rel=0.01)
-        assert results.text_surcharge(record, experiment.TEXT, build).interval.value == pytest.approx(1.5, rel=0.02)
-
-
-def test_an_argument_is_told_from_the_hand_over():
-    cells = {f"{GIL}/empty loop": 5.0}
-    for binding, ns in (("ctypes CDLL", 100.0), ("ctypes PyDLL", 60.0)):
-        cells |= {f"{GIL}/{name(binding, experiment.ANSWER)}": ns, f"{GIL}/{name(binding, experiment.INT)}": ns + 120}
-    record = record_of(cells, scatter=0.001)
-    assert results.argument_over_hand_over(record).interval.value == pytest.approx(3, rel=0.02)
-    assert set(results.parts(record)) == {"argument", "hand-over", "hand-over, int"}
-    assert "was not measured" in results.argument_over_hand_over(record_of({f"{GIL}/empty loop": 5.0}))
-
-
-# ---- the talk's own program ----
-
-
-def single(ns: dict[str, float], n: int = 12) -> pd.DataFrame:
-    """Processes of the talk's method with the GIL, by binding what a call takes."""
-    rng = np.random.default_rng(3)
-    cells = [(process, *each) for process in range(n) for each in ns.items()]
-    return pd.DataFrame(
-        [{"build": GIL, "process": n, "binding": one, "ns": rng.normal(ns, 2, 195).tolist()} for n, one, ns in cells]
-    )
-
-
-def test_a_winner_with_a_small_p_is_held_against_the_corrected_experiment():
-    runs = single({"ctypes CDLL": 100.0, "cffi ABI": 110.0})
-    for ctypes, wrong in ((103, 12), (98, 0)):
-        cells = {"ctypes CDLL": ctypes, "cffi ABI": 100.0}
-        record = record_of({f"{GIL}/{name(one, experiment.ANSWER)}": ns for one, ns in cells.items()})
-        found, among = results.misranked(runs, record)
-        assert (found.process.nunique(), among) == (wrong, 12)
-        assert set(found.called) <= {"ctypes CDLL"}
-    equal = record_of({f"{GIL}/{name(one, experiment.ANSWER)}": 100.0 for one in ("ctypes CDLL", "cffi ABI")})
-    assert results.misranked(runs, equal)[1] == 0
-
-
-def test_a_symbol_of_the_talks_loop_counts_below_its_callers():
-    look = {
-        "how": "perf cycles",
-        "stacks": [[["pthread_mutex_lock@@G", "take_gil"], 6], [["pthread_mutex_lock@@G", "other"], 2], [["x"], 92]],
-    }
-    assert results.symbol({"ctypes CDLL": [look]}, "ctypes CDLL", *results.LOCK) == pytest.approx([0.06])
-    assert results.symbol({"ctypes CDLL": [look]}, "ctypes CDLL", "pthread_mutex_lock") == pytest.approx([0.08])
-    assert not len(results.symbol("no perf", "ctypes CDLL", "x"))
-
-
-def test_pairs_that_change_places_are_counted(record):
-    changes = results.order_changes(record, GIL)
-    assert set(changes) == set(SIGNATURES) - {experiment.INT}
-    # All signatures were given the same costs.
-    assert not any(changes.values())
-    swapped = copy.deepcopy(record)
-    one, other = (
-        f"{GIL}/{name(binding, 'callback')}" for binding in (min(COST, key=COST.get), max(COST, key=COST.get))
-    )
-    for block in swapped.blocks:
-        block["ns"][one], block["ns"][other] = block["ns"][other], block["ns"][one]
-    changed = results.order_changes(swapped, GIL)
-    # The two themselves, and each with everything that lies between them.
-    assert changed["callback"] == 2 * (len(BINDINGS) - 2) + 1
-    assert sum(map(bool, changed.values())) == 1
+    rng = np.random.default_rng(11)
+    return timed({cell: np.log(ns) + rng.normal(0, 0.004, (20, 4)) for cell, ns in cells.items()}, ns=1)
 
 
 @pytest.mark.parametrize(
@@ -165,45 +56,6 @@ def test_the_choice_of_a_binding_is_checked(record, choice, parser, plugin):
     assert plugin in second
 
 
-# ---- the price of work ----
-
-PRICE = {10: 20.0, 100: 40.0, 1_000: 50.0, 10_000: 60.0}
-
-
-def worked(price: dict[int, float]) -> Record:
-    """Calls whose price at each length is given (ns), through every binding; twenty times as much through ctypes."""
-    rng = np.random.default_rng(5)
-    cells = {f"{GIL}/empty loop": LOOP}
-    for n, ns in price.items():
-        cells[f"{GIL}/C: work {n}"] = float(n)
-        for binding in experiment.WORKED:
-            cells[f"{GIL}/{binding}: work {n}"] = n + LOOP + ns * (20 if binding == "ctypes CDLL" else 1)
-    record = record_of(cells)
-    for block in record.blocks:
-        block["ns"] = {key: int(1e5 * (ns + rng.normal(0, 0.3))) for key, ns in cells.items()}
-    return record
-
-
-def test_the_price_is_found_at_each_length_and_where_it_is_a_small_share():
-    found = results.prices(worked(PRICE))
-    part = found[found.binding == "C API"]
-    for row, (n, ns) in zip(part.itertuples(), PRICE.items(), strict=True):
-        assert row.work_ns == pytest.approx(n, rel=0.05)
-        assert row.price.low - 0.5 <= ns <= row.price.high + 0.5
-    # Between 100 and 1,000 ns the price rises from 40 to 50: 19 times 49.5 is 940.
-    threshold = results.threshold(found, "C API")
-    assert threshold.low <= threshold.value <= threshold.high
-    assert threshold.value == pytest.approx(940, rel=0.02)
-    # 20 times 60 is 1,200 ns, more than a twentieth of 10 µs.
-    assert np.isinf(results.threshold(found, "ctypes CDLL").value)
-    assert results.threshold(found, "ctypes PyDLL") is None
-
-
-def test_a_price_is_compared_with_that_of_the_shortest_work():
-    found = results.changes(results.prices(worked(PRICE)))["C API"]
-    assert [one.value for one in found] == pytest.approx([20, 30, 40], abs=1)
-
-
 # ---- profiles and call trees ----
 
 
@@ -217,16 +69,6 @@ def profiled(taken: float, libffi: float, rest: float = 20, how: str = "perf cpu
         "boundary_pyo3": 9,
     }
     return {"how": how, "costs": [[symbol, "object", count] for symbol, count in samples.items()]}
-
-
-def test_a_process_is_one_value_however_many_samples_it_has():
-    few, many = [profiled(6, 2), profiled(4, 2)], [profiled(6000, 2000), profiled(4, 2)]
-    for profiles in (few, many):
-        looks = results.groups({GIL: {"ctypes CDLL": profiles}}, GIL, "ctypes CDLL")
-        shares = results.shares(looks, results.HAND_OFF, results.HAND_OFF, results.LIBFFI)
-        assert shares == pytest.approx([6 / 8, 4 / 6])
-        assert looks[0]["code of the binding"] == 9
-    assert not len(results.shares([{"a": 0, "b": 0}], "a", "a", "b"))
 
 
 def test_what_is_next_stays_open_where_it_depends_on_the_grouping():
@@ -243,26 +85,6 @@ def test_what_is_next_stays_open_where_it_depends_on_the_grouping():
 
     assert found(80, 70).low < 0.5 < found(80, 70).high
     assert found(200, 70).high < 0.5 < found(20, 30).low
-
-
-TREE = [
-    Node(0, "_PyEval_EvalFrameDefault", 100, 1.0),
-    Node(1, "_ctypes_callproc", 80, 0.8),
-    Node(2, "ffi_call", 10, 0.1),
-    Node(3, "ffi_call_int", 8, 0.08),
-    Node(1, "ffi_prep_cif", 5, 0.05),
-    Node(1, "ffi_call", 2, 0.02),
-    Node(1, "trampoline", 50, 0.5),
-]
-
-
-def test_a_function_leads_to_what_lies_below_it_only_and_counts_once():
-    assert results.below(TREE, "ffi_call") == pytest.approx(0.12)
-    assert results.below(TREE, "nothing") == 0
-    assert results.leads(TREE, "_ctypes_callproc", "ffi_call")
-    assert results.leads(TREE, "EvalFrame", "ffi_call_int")
-    assert not results.leads(TREE, "ffi_call", "trampoline")
-    assert not results.leads(TREE, "_ctypes_callproc", "ffi_prep_cif")
 
 
 CTYPES = [

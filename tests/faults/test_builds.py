@@ -22,14 +22,21 @@ def marked(folder):
     return small.running(lambda process: process.environ().get("MARK") == str(folder))
 
 
+def kill(folder, *runs):
+    """Kill what carries the folder's mark, and these runs of it."""
+    for process in [*runs, *marked(folder)]:
+        with contextlib.suppress(small.psutil.Error):
+            process.kill()
+    for run in runs:
+        run.communicate()
+
+
 @pytest.fixture
 def source(tmp_path):
     """The hash of a small source that keeps a compiler busy, and the surroundings in which it is built."""
     digest = fake_source.tarball(tmp_path / "mirror", functions=400)
     yield digest, fake_source.environment(tmp_path / "cache", tmp_path / "mirror", MARK=str(tmp_path))
-    for process in marked(tmp_path):
-        with contextlib.suppress(small.psutil.Error):
-            process.kill()
+    kill(tmp_path)
 
 
 def begun(home, run):
@@ -63,10 +70,7 @@ def test_a_build_that_is_killed_again_and_again_ends_with_an_interpreter(tmp_pat
     for _ in range(4):
         run = fake_source.start(*source)
         time.sleep(random.uniform(0.5, 2))
-        for process in [run, *marked(tmp_path)]:
-            with contextlib.suppress(small.psutil.Error):
-                process.kill()
-        run.communicate()
+        kill(tmp_path, run)
     ends_well(home, source)
 
 
@@ -75,10 +79,7 @@ def test_what_a_killed_build_left_is_not_trusted(tmp_path, source, left):
     home = tmp_path / "cache" / "ffi-hidden-corners"
     run = fake_source.start(*source)
     assert small.wait_for(lambda: list(home.glob("work/*/Python-9.9.9/core/c.o"))), run.poll()
-    for process in [run, *marked(tmp_path)]:
-        with contextlib.suppress(small.psutil.Error):
-            process.kill()
-    run.communicate()
+    kill(tmp_path, run)
     (tree,) = home.glob("work/*/Python-9.9.9")
     # As if the kill had come before the archive.
     for late in (tree / "libpython3.14.a", tree / "core" / "d.o"):
@@ -135,10 +136,7 @@ def test_half_a_native_library_is_made_again(tmp_path):
     (tmp_path / "half").touch()
     stopped = start()
     assert small.wait_for((tmp_path / "halfway").exists)
-    for process in [stopped, *marked(tmp_path)]:
-        with contextlib.suppress(small.psutil.Error):
-            process.kill()
-    stopped.wait(60)
+    kill(tmp_path, stopped)
     assert not library.exists() or library.stat().st_size < whole
     (tmp_path / "half").unlink()
     assert start().wait(60) == 0

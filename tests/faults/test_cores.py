@@ -27,11 +27,10 @@ from ffilab.setup.catalogue import GIL
 
 from . import small
 
-ARMS = Path(__file__).with_name("arms.py")
 pytestmark = pytest.mark.usefixtures("quiet_progress")
 
 # Two arms that are the same, and the controls of a plan, fewer than a chapter's.
-TWINS = [Arm.of(name, str(ARMS), "plain") for name in "ab"]
+TWINS = [Arm.of(name, "tests/hostile_arms.py", "fine") for name in "ab"]
 RESTARTS = 10
 
 

@@ -18,6 +18,7 @@ from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.setup import catalogue, installed, native
 from ffilab.setup.catalogue import BY_LABEL
+from tests.tiny import library
 
 GIL = BY_LABEL["3.14"]
 
@@ -127,22 +128,12 @@ def test_a_wrong_compiler_is_named_and_no_other_is_taken(monkeypatch, tmp_path, 
     assert list(tmp_path.iterdir()) == []
 
 
-LIBRARY = """all: $(OUT)/libtiny.so
-$(OUT)/libtiny.so: tiny.c
-	@mkdir -p $(OUT)
-	$(CC) -O1 -fPIC -shared -o $@.tmp $<
-	mv $@.tmp $@
-"""
-
-
 @pytest.mark.full
 def test_native_code_is_built_below_a_path_with_spaces_quotes_and_a_dollar(monkeypatch, tmp_path):
     name = 'it\'s a "$HOME"; touch F of Büchér'
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     root, out = tmp_path / name / "native", tmp_path / name / "_build" / "native"
-    (root / "chapter" / "library").mkdir(parents=True)
-    (root / "chapter" / "library" / "Makefile").write_text(LIBRARY)
-    (root / "chapter" / "library" / "tiny.c").write_text("int tiny(int x) { return x + 1; }\n")
+    library(root / "chapter")
     shutil.copytree(ROOT / "native" / "loaders" / "detach_attach", root / "chapter" / "detach_attach")
     one = installed.load(GIL)
     assert native.build_all([one], root=root, out=out) == []
@@ -241,36 +232,51 @@ MISTAKES = {
     "a margin that everything meets": (one('{kind = "equal", number = "x", null = 1.0, margin = 5}'), "no larger"),
     "a margin on the wrong side that everything meets": (one(rule(interest="-1e9")), "less than `null`"),
     "a rate of more than all": (one('{kind = "never", number = "x", rate = 1.5}'), "between 0 and 1"),
+    "a rate of none": (one('{kind = "occurs", number = "x", rate = 0}'), "between 0 and 1"),
+    "no rate": (one('{kind = "occurs", number = "x"}'), "`rate`"),
+    "no kind": (one(rule(kind=None)), "a kind: side, size"),
+    "a truth as a number": (one(rule(null="true")), "finite number for `null`"),
+    "no interest": (one(rule(interest=None)), "`interest`"),
+    "an experiment that is none": (one(rule(experiment='"run"')), "as run, corrected, beside"),
+    "no margin": (one('{kind = "equal", number = "x", null = 1.0}'), "`margin`"),
+    "a margin below nothing": (one(size(margin="-1")), "not negative"),
+    "a rounding below nothing": (one(size(rounding="-1")), "not negative"),
+    "a rule that stands twice": (one(f"{GOOD}, {GOOD}"), "twice"),
+    "no number": (one('{kind = "occurs"}'), "number"),
+    "a number without a name": (one('{kind = "occurs", number = 3}'), "number"),
     "no tests": (one(""), "needs tests"),
     "no id": (one(entry=HEAD.replace('id = "X1"\n', "")), "needs the texts id"),
     "a chapter that is not there": (one(head='uses = ["loader"]'), "no such chapter"),
+    "a section that is nowhere": (one(entry=HEAD + 'section = "nowhere"\n'), "section"),
+    "what its author saw without what differs": (one(entry=HEAD + 'saw = "Two."\n'), "together"),
+    "what is no sentence": (one(entry=HEAD + 'saw = "Two"\ndiffers = "It."\n'), "whole sentences"),
+    "a number as a text": (one(entry=HEAD + "saw = 2\ndiffers = 2\n"), "texts"),
     "syntax that is no TOML": ("[[claim]\n", "cannot be read"),
 }
+
+
+def written(folder, text, chapter="c"):
+    (folder / chapter).mkdir(exist_ok=True)
+    (folder / chapter / "claims.toml").write_text(text)
+    return folder / chapter / "claims.toml"
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_claims(tmp_path, mistake):
     text, says = MISTAKES[mistake]
-    (tmp_path / "c").mkdir()
-    path = tmp_path / "c" / "claims.toml"
-    path.write_text(text)
     with pytest.raises(UserError, match=says) as caught:
-        claims.read(path, "c")
+        claims.read(written(tmp_path, text), "c")
     assert "claims.toml" in str(caught.value)
 
 
 def test_good_claims(tmp_path):
-    (tmp_path / "c").mkdir()
-    path = tmp_path / "c" / "claims.toml"
     for text in (one(), one(size()), one('{kind = "never", number = "x", rate = 0.1}'), one(rule(interest="-0.1"))):
-        path.write_text(text)
-        assert len(claims.read(path, "c").claims) == 1
+        assert len(claims.read(written(tmp_path, text), "c").claims) == 1
 
 
 def test_id_twice(tmp_path, monkeypatch):
     for chapter in ("c", "d"):
-        (tmp_path / chapter).mkdir()
-        (tmp_path / chapter / "claims.toml").write_text(one())
+        written(tmp_path, one(), chapter)
     monkeypatch.setattr(claims, "NOTEBOOKS", tmp_path)
     monkeypatch.setattr(claims, "UNWRITTEN", tmp_path / "none")
     with pytest.raises(UserError, match="X1 stands twice"):

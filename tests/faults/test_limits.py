@@ -6,7 +6,6 @@ import resource
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import psutil
 import pytest
@@ -21,7 +20,6 @@ from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import GIL
 
 BROWSER = ("chromium", "chrome", "headless_shell", "node", "node-MainThread", "chrome_crashpad_handler")
-ARMS = Path(__file__).with_name("arms.py")
 pytestmark = pytest.mark.usefixtures("quiet_progress", "quiet_machine")
 
 
@@ -36,7 +34,7 @@ def open_files():
 
 def limited(smoke):
     """A plan of three workers."""
-    return plan("limits", [Arm.of("plain", str(ARMS), "plain"), *controls(8)], [GIL], smoke, 1, False)
+    return plan("limits", [Arm.of("plain", "tests/hostile_arms.py", "fine"), *controls(8)], [GIL], smoke, 1, False)
 
 
 def assert_nothing_is_left(before):

@@ -2,27 +2,17 @@
 
 import os
 from collections import Counter
-from pathlib import Path
 
-import psutil
 import pytest
 
+from faults import small
 from ffilab.measure import runner, workers
 from ffilab.measure.plan import Arm, plan
 from ffilab.setup.catalogue import GIL
 
-ARMS = Path(__file__).with_name("arms.py")
-
-
-def group_of(pid):
-    try:
-        return os.getpgid(pid)
-    except ProcessLookupError:
-        return None
-
 
 @pytest.mark.parametrize(
-    ("function", "reason"),
+    ("action", "reason"),
     [
         ("killed", "exit code -9"),
         pytest.param("stopped", "did not answer", marks=pytest.mark.full),
@@ -30,15 +20,21 @@ def group_of(pid):
         pytest.param("out_of_memory", "MemoryError", marks=pytest.mark.full),
         pytest.param("jumps", "its clock jumped forward", marks=pytest.mark.full),
         pytest.param("forks", "answered order", marks=pytest.mark.full),
+        pytest.param("dies", "exit code 7", marks=pytest.mark.full),
+        pytest.param("hangs", "did not answer", marks=pytest.mark.full),
+        pytest.param("clock_steps_back", "-5 ns", marks=pytest.mark.full),
+        pytest.param("nonsense", "'many' ns", marks=pytest.mark.full),
     ],
 )
-def test_a_worker_that_fails_costs_one_restart(smoke, tmp_path, monkeypatch, quiet_progress, function, reason):
+@pytest.mark.usefixtures("quiet_progress", "quiet_machine")
+def test_a_worker_that_fails_costs_one_restart(smoke, tmp_path, monkeypatch, action, reason):
     monkeypatch.setattr(workers, "BATCH_TIMEOUT_S", 4)
-    arms = [Arm.of(function, str(ARMS), function, {"marker": str(tmp_path / "marker")})]
+    given = {"marker": str(tmp_path / "marker"), "action": action}
+    arms = [Arm.of(action, "tests/hostile_arms.py", "once", given)]
     record = runner.run(plan("faults", arms, [GIL], smoke, 1, False), tmp_path / "run")
     (failure,) = record.failures
     assert reason in failure["reason"]
     blocks = Counter(block["restart"] for block in record.blocks)
     assert sum(count == smoke.blocks for count in blocks.values()) == smoke.restarts - 1
     pids = [facts["pid"] for restart in record.restarts for facts in restart["facts"].values()]
-    assert not [pid for pid in psutil.pids() if group_of(pid) in pids]
+    assert not small.running(lambda one: os.getpgid(one.pid) in pids)

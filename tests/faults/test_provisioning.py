@@ -10,6 +10,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -22,11 +23,7 @@ from ffilab.setup.catalogue import BY_LABEL, SOURCES, Request
 GIL = BY_LABEL["3.14"]
 CONTENT = b"upstream" * 1000
 PINNED = replace(SOURCES["3.14"], release="9.9.9", sha256=hashlib.sha256(CONTENT).hexdigest())
-
-
-class Silent:
-    def update(self, *_, **__):
-        pass
+SILENT = SimpleNamespace(update=lambda *_, **__: None)
 
 
 @pytest.fixture(autouse=True)
@@ -97,7 +94,7 @@ def test_a_bad_mirror_is_given_up_with_its_reason(monkeypatch, cache_home, behav
     with mirror(behaviour) as address:
         monkeypatch.setenv("FFILAB_SOURCE_MIRROR", address)
         with pytest.raises(UserError, match=reason) as caught:
-            sources.fetch(PINNED, Silent())
+            sources.fetch(PINNED, SILENT)
     assert "connect to the internet" in str(caught.value)
     assert files_in(cache_home) == []
 
@@ -106,7 +103,7 @@ def test_a_bad_mirror_is_given_up_with_its_reason(monkeypatch, cache_home, behav
 def test_without_any_mirror_the_ways_out_are_named(monkeypatch, cache_home, address):
     monkeypatch.setenv("FFILAB_SOURCE_MIRROR", address)
     with pytest.raises(UserError, match="could not be had") as caught:
-        sources.fetch(SOURCES["3.14"], Silent())
+        sources.fetch(SOURCES["3.14"], SILENT)
     assert "KERNELS=" in str(caught.value)
     assert files_in(cache_home) == []
 
@@ -115,9 +112,9 @@ def test_a_spoiled_tarball_in_the_cache_is_fetched_again(monkeypatch, tmp_path):
     (tmp_path / "mirror").mkdir()
     (tmp_path / "mirror" / "Python-9.9.9.tar.xz").write_bytes(CONTENT)
     monkeypatch.setenv("FFILAB_SOURCE_MIRROR", (tmp_path / "mirror").as_uri())
-    path = sources.fetch(PINNED, Silent())
+    path = sources.fetch(PINNED, SILENT)
     path.write_bytes(CONTENT[:-1])
-    assert sources.fetch(PINNED, Silent()).read_bytes() == CONTENT
+    assert sources.fetch(PINNED, SILENT).read_bytes() == CONTENT
 
 
 # What a build needs.
