@@ -7,6 +7,7 @@ Exit code 0 if everything that is needed is there, else 1.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import re
@@ -25,69 +26,9 @@ from ffilab.run import quota  # noqa: E402
 NEEDED_GB = 6
 INSTALL = {"apt": "sudo apt-get install", "conda": "conda install -c conda-forge"}
 
-# tool: (needed?, what for, commands of which one is enough, packages by manager)
-TOOLS = {
-    "C compiler": (
-        True,
-        "compiles the native projects",
-        ("cc", "gcc", "clang"),
-        {"apt": "build-essential", "conda": "c-compiler cxx-compiler"},
-    ),
-    "C++ compiler": (
-        True,
-        "compiles the bindings in C++",
-        ("c++", "g++", "clang++"),
-        {"apt": "build-essential", "conda": "cxx-compiler"},
-    ),
-    "make": (True, "runs the verbs", ("make",), {"apt": "make", "conda": "make"}),
-    "git": (True, "stamps records with the commit", ("git",), {"apt": "git", "conda": "git"}),
-    "Python 3.11+": (True, "starts everything", (), {"apt": "python3 python3-venv", "conda": "python>=3.11"}),
-    "venv module": (True, "holds the book's packages", (), {"apt": "python3-venv", "conda": "python"}),
-    "Rust": (
-        False,
-        "for the bindings in Rust; 1.88 or newer, by rustup where the system's is older",
-        (),
-        {"apt": "cargo rustc", "conda": "rust"},
-    ),
-    "valgrind": (
-        False,
-        "counts instructions without noise",
-        ("valgrind",),
-        {"apt": "valgrind", "conda": "valgrind"},
-    ),
-    "perf": (False, "shows where the time goes", ("perf",), {"apt": "linux-perf"}),
-    "lld": (
-        False,
-        "links the interpreters in other layouts; without it each has one, and no verdict can speak of the next build",
-        ("ld.lld",),
-        {"apt": "lld", "conda": "lld"},
-    ),
-    "Chromium": (
-        False,
-        "lets the tests open the pages",
-        ("chromium", "chromium-browser", "google-chrome"),
-        {"apt": "chromium"},
-    ),
-}
-# Libraries whose headers CPython needs if it has to be compiled here.
-HEADERS = {
-    "libffi headers": (
-        "ffi.h",
-        "without them a compiled CPython has no ctypes",
-        {"apt": "libffi-dev", "conda": "libffi"},
-    ),
-    "zlib headers": ("zlib.h", "without them a compiled CPython has no zlib", {"apt": "zlib1g-dev", "conda": "zlib"}),
-    "OpenSSL headers": (
-        "openssl/ssl.h",
-        "without them a compiled CPython has no ssl",
-        {"apt": "libssl-dev", "conda": "openssl"},
-    ),
-    "SQLite headers": (
-        "sqlite3.h",
-        "IPython keeps its history there",
-        {"apt": "libsqlite3-dev", "conda": "sqlite"},
-    ),
-}
+# tools: (needed?, what for, commands of which one is enough, packages by manager). headers: (file, why, packages), which CPython needs
+# if it has to be compiled here.
+KNOWN = json.loads(Path(__file__).with_name("doctor.json").read_text(encoding="utf-8"))
 
 VERSION = "3.14"
 PAIR = (VERSION, f"{VERSION}t")
@@ -107,37 +48,28 @@ def manager() -> str:
     return "conda" if os.environ.get("CONDA_PREFIX") and shutil.which("conda") else "apt"
 
 
-def python_is_new_enough() -> bool:
-    return sys.version_info >= (3, 11) or any(shutil.which(f"python3.{minor}") for minor in range(11, 21))
-
-
-def present(tool: str) -> bool:
-    """Is this tool on the machine?"""
-    if tool == "Python 3.11+":
-        return python_is_new_enough()
-    if tool == "venv module":
-        return subprocess.run([sys.executable, "-c", "import venv, ensurepip"], capture_output=True).returncode == 0
-    if tool == "Rust":
-        return rust_is_new_enough()
-    return any(shutil.which(command) for command in TOOLS[tool][2])
-
-
 # What the crates of native/ ask for (cxx asks for most).
 RUST = (1, 88)
 
 
-def rust_is_new_enough() -> bool:
-    """Are cargo and a rustc that can build our crates here?"""
-    if not (shutil.which("cargo") and shutil.which("rustc")):
-        return False
-    answer = subprocess.run(["rustc", "--version"], capture_output=True, text=True).stdout
-    version = re.search(r"(\d+)\.(\d+)", answer)
-    return bool(version) and (int(version.group(1)), int(version.group(2))) >= RUST
+def present(tool: str, commands: list[str]) -> bool:
+    """Is this tool on the machine?"""
+    if tool == "Python 3.11+":
+        return sys.version_info >= (3, 11) or any(shutil.which(f"python3.{minor}") for minor in range(11, 21))
+    if tool == "venv module":
+        return subprocess.run([sys.executable, "-c", "import venv, ensurepip"], capture_output=True).returncode == 0
+    if tool == "Rust":
+        if not (shutil.which("cargo") and shutil.which("rustc")):
+            return False
+        answer = subprocess.run(["rustc", "--version"], capture_output=True, text=True).stdout
+        version = re.search(r"(\d+)\.(\d+)", answer)
+        return bool(version) and (int(version.group(1)), int(version.group(2))) >= RUST
+    return any(map(shutil.which, commands))
 
 
 def header_present(header: str) -> bool:
     """Does the C compiler find this header? True if there is no compiler to ask."""
-    compiler = next((name for name in TOOLS["C compiler"][2] if shutil.which(name)), None)
+    compiler = next(filter(shutil.which, KNOWN["tools"]["C compiler"][2]), None)
     if compiler is None:
         return True
     source = f"#include <{header}>\n"
@@ -155,12 +87,12 @@ def missing() -> list[tuple[str, bool, str]]:
     """(what and why, needed?, how to mend it) for everything that is not there."""
     gaps = [
         (f"{tool} ({why})", needed, remedies(packages))
-        for tool, (needed, why, _, packages) in TOOLS.items()
-        if not present(tool)
+        for tool, (needed, why, commands, packages) in KNOWN["tools"].items()
+        if not present(tool, commands)
     ]
     gaps += [
         (f"{name} ({why})", False, remedies(packages))
-        for name, (header, why, packages) in HEADERS.items()
+        for name, (header, why, packages) in KNOWN["headers"].items()
         if not header_present(header)
     ]
     for folder in {ROOT, Path(os.environ.get("XDG_CACHE_HOME") or Path.home())}:

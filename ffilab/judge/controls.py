@@ -18,7 +18,7 @@ from ffilab.judge.statistics import explained, log_ratios
 from ffilab.measure import noise
 from ffilab.measure.noise import Disturbed
 from ffilab.measure.plan import STEPS, STEPS_MORE, TWINS, control_pair
-from ffilab.measure.record import Record, medians
+from ffilab.measure.record import Record, medians, once
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,13 +79,11 @@ def _settled(control: Control, level: float) -> Check:
     log = getattr(control.estimate, "log", False)
     bias = off(interval, control.truth, log)
     shown = f"{interval.value:.4g} [{interval.low:.4g}, {interval.high:.4g}]"
-    built_in = ""
     if control.truth not in (0, 1):
-        built_in = (
-            f", built in: {control.truth:g}; known to ± {control.estimate.at().half_width:.1%} at the book's level"
-        )
+        known = f"{control.estimate.at().half_width:.1%} at the book's level"
+        shown += f", built in: {control.truth:g}; known to ± {known}"
     size = abs(math.log(interval.value / control.truth)) if log else abs(interval.value - control.truth)
-    return Check(control.kind, control.what, shown + built_in, bias == 0, size, control.source, bias, log)
+    return Check(control.kind, control.what, shown, bias == 0, size, control.source, bias, log)
 
 
 def off(interval: Interval, truth: float, log: bool = True) -> float:
@@ -95,12 +93,9 @@ def off(interval: Interval, truth: float, log: bool = True) -> float:
     return max(0.0, interval.low - truth, truth - interval.high)
 
 
+@once
 def everything(session) -> list[Check]:
     """What every session is asked, and what the chapter asks of its own: `controls` of notebooks/<chapter>/numbers.py."""
-    return session.once(_everything)
-
-
-def _everything(session) -> list[Check]:
     chapter = importlib.import_module(f"notebooks.{session.chapter}.numbers")
     of_chapter = chapter.controls(session) if hasattr(chapter, "controls") else []
     return settled([*checks(session), *of_chapter])
@@ -108,11 +103,8 @@ def _everything(session) -> list[Check]:
 
 def checks(session) -> list[Check | Control]:
     """What every session is asked."""
-    found: list[Check | Control] = []
-    found += [disturbed(session, name) for name in (*titles(session), *session.plans)]
-    for name in session.plans:
-        found += of_record(name, session.timed(name))
-    return found
+    found = [disturbed(session, name) for name in (*titles(session), *session.plans)]
+    return [*found, *(check for name in session.plans for check in of_record(name, session.timed(name)))]
 
 
 def of_record(name: str, record: Record) -> list[Check | Control]:
@@ -136,16 +128,13 @@ def disturbed(session, name: str) -> Check:
 
 def repaired(session) -> str:
     """Say in one line what was measured again and what is left out: "12 of 400 processes were measured again, 1 left out: other load"."""
-    sessions = (*session.earlier, session)
-    lines = {
-        "processes": [line for each in sessions for line in each.record.children],
-        "blocks": [block for name in session.plans for block in session.timed(name).blocks],
-    }
+    children = [line for each in (*session.earlier, session) for line in each.record.children]
+    blocks = [block for name in session.plans for block in session.timed(name).blocks]
     said = []
-    for what, names in (("processes", titles(session)), ("blocks", session.plans)):
+    for what, names, lines in (("processes", titles(session), children), ("blocks", session.plans, blocks)):
         if names:
             counts = Disturbed(*map(sum, zip(*(session.disturbed(name) for name in names))))
-            said.append(noise.said(counts, noise.most_frequent(lines[what]), what))
+            said.append(noise.said(counts, noise.most_frequent(lines), what))
     return "; ".join(said)
 
 
@@ -234,8 +223,5 @@ def table(results: list[Check]) -> "pd.DataFrame":
         of_kind = [check for check in results if check.kind == kind]
         passed = sum(check.passed for check in of_kind)
         shown = [check for check in of_kind if not check.passed] or [max(of_kind, key=lambda check: check.size)]
-        rows += [
-            {"check": kind, "passed": f"{passed} of {len(of_kind)}", "of": check.what, "found": check.found}
-            for check in shown
-        ]
+        rows += [(kind, f"{passed} of {len(of_kind)}", check.what, check.found) for check in shown]
     return pd.DataFrame(rows, columns=["check", "passed", "of", "found"])

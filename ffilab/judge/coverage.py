@@ -96,14 +96,12 @@ def rows(sessions: list[dict]) -> list[dict]:
             continue
         shares = {kind: sum(held) / len(held) if held else None for kind, held in inside(found).items()}
         binaries = [one.binary.at() for one in found if one.binary and one.binary.at().is_known]
+        widths = [
+            stdlib_statistics.median(one.half_width / one.value for one in intervals) if intervals else math.nan
+            for intervals in ([one.over.at() for one in found], binaries)
+        ]
         known.append(
-            {"ratio": name, **shares}
-            | {"honest": stdlib_statistics.mean(honest(one.over.freedom) for one in found)}
-            | {"half_width": relative([one.over.at() for one in found]), "half_width_binary": relative(binaries)}
+            {"ratio": name, **shares, "honest": stdlib_statistics.mean(honest(one.over.freedom) for one in found)}
+            | {"half_width": widths[0], "half_width_binary": widths[1]}
         )
     return known
-
-
-def relative(intervals: list[Interval]) -> float:
-    """The median half-width, as a fraction of the value."""
-    return stdlib_statistics.median(one.half_width / one.value for one in intervals) if intervals else math.nan

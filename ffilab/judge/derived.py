@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from ffilab.judge.claims import Claim, all_claims, in_words
+from ffilab.judge.claims import all_claims, in_words
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import CORRECTED, Rule, Size
 from ffilab.judge.verdicts import NOT_MEASURED
@@ -72,15 +72,6 @@ def rules(sizes: bool = False) -> dict[tuple[str, str], Rule]:
     return {(claim, rule.number): rule for claim, rule in every if isinstance(rule, Size) == sizes}
 
 
-def claim_of(claim: Claim, corners: list[Corner], tests: dict[tuple[str, str], Rule]) -> Claim:
-    """The claim with a test for each corner that the talk sorts. Each decides, also one that stands beside the claim it is taken
-    from."""
-    of_corners = [
-        replace(tests[c.claim, c.number], number=c.test, part=c.part, experiment=CORRECTED) for c in corners if c.bold
-    ]
-    return replace(claim, tests=tuple(of_corners))
-
-
 def numbers_of(
     corners: list[Corner], given: dict, rows: dict[str, dict]
 ) -> tuple[dict[str, Number], dict[str, str]] | None:
@@ -112,14 +103,18 @@ def judged(rows: list[dict], given: dict, make: Callable, judge: Callable) -> li
     claim = next((claim for claim in all_claims() if claim.id == identifier), None)
     if claim is None:
         raise UserError(f"{FILE.name}: there is no claim {identifier}.")
-    by_id = {row["id"]: row for row in rows}
+    by_id, bold = {row["id"]: row for row in rows}, [corner for corner in corners if corner.bold]
     found = numbers_of(corners, given, by_id)
-    is_result = any(given[c.claim].provenance["is_result"] for c in corners if c.bold and c.claim in given)
-    row = judge(claim_of(claim, corners, rules()), found and make(found[0], {"is_result": is_result}, found[1]))
+    is_result = any(given[corner.claim].provenance["is_result"] for corner in bold if corner.claim in given)
+    # Each test decides, also one that stands beside the claim it is taken from.
+    tests = [
+        replace(rules()[one.claim, one.number], number=one.test, part=one.part, experiment=CORRECTED) for one in bold
+    ]
+    row = judge(replace(claim, tests=tuple(tests)), found and make(found[0], {"is_result": is_result}, found[1]))
     if found is None:
         row.update(verdict=NOT_MEASURED, reason="none of the chapters that it rests on was measured yet")
     # It is no chapter's, and its numbers come from several runs.
     row["provenance"] = {}
-    stale = [change for corner in corners if corner.bold for change in by_id[corner.claim].get("stale", [])]
+    stale = [change for corner in bold for change in by_id[corner.claim].get("stale", [])]
     row["stale"] = list(dict.fromkeys(stale))
     return [row if other["id"] == identifier else other for other in rows]

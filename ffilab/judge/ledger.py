@@ -3,6 +3,7 @@
 Chapters name numbers (numbers.py); nobody names a verdict.
 """
 
+import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from ffilab.judge.estimates import LEVEL, Counted
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import BESIDE, KINDS, NO, OPEN, YES, Answer, Event, Rule, Size
 from ffilab.measure.reading import Session
+from ffilab.measure.record import once
 from ffilab.run.errors import UserError
 from ffilab.run.paths import RESULTS
 
@@ -27,16 +29,13 @@ class Given:
     withheld: dict[str, str] = field(default_factory=dict)
 
 
+@once
 def answers(session) -> dict[tuple[str, Rule], Answer]:
     """What the rules answer to a session's numbers, by claim and test, for a page that chooses its words by them.
 
     A sentence has a form for yes, no and open: what is withheld is open in it, and the reason says why.
     """
-    return session.once(_answers)
-
-
-def _answers(session) -> dict[tuple[str, Rule], Answer]:
-    withheld = session.once(_withheld)
+    withheld = _withheld(session)
     return {
         (claim.id, rule): Answer(OPEN, f"withheld: {answer.reason}") if answer.verdict == verdicts.WITHHELD else answer
         for claim in declared(session.chapter).claims
@@ -44,6 +43,7 @@ def _answers(session) -> dict[tuple[str, Rule], Answer]:
     }
 
 
+@once
 def _withheld(session) -> dict[str, dict[str, str]]:
     """What the controls withhold; nothing of a smoke test, which says nothing anyhow."""
     return controls.withheld(controls.everything(session), numbers.of(session)) if session.budget.is_result else {}
@@ -62,11 +62,7 @@ def judge(claim: Claim, given: Given | None) -> dict:
     """One row of the ledger. given: None if its chapter was not measured. Raises ValueError if a test asks for a number of another name:
     a renamed or forgotten number is an error, and no weaker test."""
     row = {
-        "id": claim.id,
-        "chapter": claim.chapter,
-        "claim": claim.claim,
-        "published": claim.published,
-        "where": claim.where,
+        **{key: getattr(claim, key) for key in ("id", "chapter", "claim", "published", "where")},
         "numbers": {},
         "interval": {},
         # Of a comparison over layouts: where another session will come out.
@@ -100,10 +96,8 @@ def judge(claim: Claim, given: Given | None) -> dict:
         row["numbers"][name], row["interval"][name] = interval.value, [interval.low, interval.high]
         if isinstance(measurement.estimate, Counted):
             row["counted"].append(name)
-        beside = {what: [interval.low, interval.high] for what, interval in basis.two(measurement.estimate).items()}
-        beside.pop(basis.MIDDLE, None)
-        if beside:
-            row["beside"][name] = beside
+        if session := basis.two(measurement.estimate).get(basis.ANOTHER_SESSION):
+            row["beside"][name] = {basis.ANOTHER_SESSION: [session.low, session.high]}
     if not provenance["is_result"]:
         if not claim.not_measurable:
             row["verdict"], row["reason"] = verdicts.NO_RESULT, "smoke test: its figures are no result"
@@ -131,19 +125,18 @@ def judge(claim: Claim, given: Given | None) -> dict:
     return row
 
 
-def given_by(session, whatever_the_controls: bool = False) -> dict[str, Given]:
+def given_by(session, whatever_the_controls: bool = False) -> dict[Claim, Given]:
     """What a session gives to each claim of its chapter."""
-    withheld = {} if whatever_the_controls else session.once(_withheld)
+    withheld = {} if whatever_the_controls else _withheld(session)
     return {
-        claim.id: Given(numbers.of(session), session.provenance, withheld.get(claim.id, {}))
+        claim: Given(numbers.of(session), session.provenance, withheld.get(claim.id, {}))
         for claim in declared(session.chapter).claims
     }
 
 
 def judged(session, whatever_the_controls: bool = False) -> list[dict]:
     """The rows of a session's chapter."""
-    given = given_by(session, whatever_the_controls)
-    return [judge(claim, given[claim.id]) for claim in declared(session.chapter).claims]
+    return list(itertools.starmap(judge, given_by(session, whatever_the_controls).items()))
 
 
 def counts_of(row: dict) -> str:
@@ -194,9 +187,12 @@ def in_lines(row: dict) -> list[str]:
 def expected_wrong(rows: list[dict]) -> float:
     """How many wrong answers the book's level lets one expect in a ledger, at most: one chance for each part, and each size, that an
     interval answered."""
-    return verdicts.ALPHA * sum(
-        _may_err(part) for row in rows for part in row["parts"] if part["number"] not in row["counted"]
-    )
+    by_interval = 0
+    for part in [part for row in rows for part in row["parts"] if part["number"] not in row["counted"]]:
+        rule = KINDS[part["kind"]]
+        # An event that was seen is no interval's; that it is rarer than a rate is.
+        by_interval += part["verdict"] in ((rule.unseen,) if issubclass(rule, Event) else (YES, NO) * rule.by_interval)
+    return verdicts.ALPHA * by_interval
 
 
 def trusted(rows: list[dict]) -> str:
@@ -205,14 +201,6 @@ def trusted(rows: list[dict]) -> str:
     return (
         f"{answered} parts and sizes are answered, each at the level of its interval, {LEVEL:.0%}: {expected_wrong(rows):.2f} wrong answers are "
         "to be expected among them at most, as far as the intervals cover what they say."
-    )
-
-
-def _may_err(part: dict) -> bool:
-    """Return whether a part was answered by an interval. An event that was seen is none; that it is rarer than a rate rests on one."""
-    rule = KINDS[part["kind"]]
-    return (
-        part["verdict"] == rule.unseen if issubclass(rule, Event) else rule.by_interval and part["verdict"] in (YES, NO)
     )
 
 
@@ -230,8 +218,8 @@ def collect(sessions: dict[str, Session | None], stale: dict[str, list[str]] | N
             continue
         try:
             of_chapter = given_by(session)
-            judged_rows |= {claim.id: judge(claim, of_chapter[claim.id]) for claim in declared(chapter).claims}
-            given |= of_chapter
+            judged_rows |= {claim.id: judge(claim, of_claim) for claim, of_claim in of_chapter.items()}
+            given |= {claim.id: of_claim for claim, of_claim in of_chapter.items()}
         except UserError as error:
             lacking[chapter] = str(error)
         except (LookupError, TypeError, ValueError, AttributeError):

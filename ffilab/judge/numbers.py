@@ -13,6 +13,7 @@ from ffilab.judge import groups
 from ffilab.judge.claims import in_words
 from ffilab.judge.estimates import Estimate, Fixed, Interval, Location, Measurement
 from ffilab.measure.reading import watched
+from ffilab.measure.record import once
 
 NOT_MEASURED = "was not measured"
 Made = Measurement | Estimate | Interval | str | None
@@ -93,11 +94,8 @@ class Numbers:
         return self._each
 
 
+@once
 def of(session) -> Numbers:
     """The numbers of a session."""
-    return session.once(_of)
-
-
-def _of(session) -> Numbers:
     chapter = importlib.import_module(f"notebooks.{session.chapter}.numbers")
     return Numbers(session, chapter.numbers(session))

@@ -31,6 +31,16 @@ class Digits(float):
         return f"{float(said):,.0f}" if spec.endswith("g") and "e+" in said else said
 
 
+# What a form may ask of a number: `{x.inverse}`.
+CHANGES: dict[str, Callable[[Interval], Interval]] = {
+    "inverse": lambda interval: interval.inverse,
+    "negative": lambda interval: -interval,
+    "excess": lambda interval: interval.map(lambda value: value - 1),
+    "share": lambda interval: interval.map(lambda value: min(max(value, 0.0), 1.0)),
+    "percent": lambda interval: interval.map(lambda value: 100 * value),
+}
+
+
 class Poured:
     """A number as a form shows it; see the head of this file."""
 
@@ -51,34 +61,13 @@ class Poured:
         return sign + text(self._interval, unit, 100 if unit == "%" else 1)
 
     def __getattr__(self, name: str):
+        if name in CHANGES:
+            return Poured(self._number, self._interval and CHANGES[name](self._interval))
         shown = self._interval if name in ("value", "low", "high") else self._estimate
         if shown is None:
             return self
         value = getattr(shown, name)
         return Digits(value) if isinstance(value, float) else value
-
-    def _changed(self, change: Callable[[Interval], Interval]) -> "Poured":
-        return Poured(self._number, self._interval and change(self._interval))
-
-    @property
-    def inverse(self) -> "Poured":
-        return self._changed(lambda interval: interval.inverse)
-
-    @property
-    def negative(self) -> "Poured":
-        return self._changed(lambda interval: -interval)
-
-    @property
-    def excess(self) -> "Poured":
-        return self._changed(lambda interval: interval.map(lambda value: value - 1))
-
-    @property
-    def share(self) -> "Poured":
-        return self._changed(lambda interval: interval.map(lambda value: min(max(value, 0.0), 1.0)))
-
-    @property
-    def percent(self) -> "Poured":
-        return self._changed(lambda interval: interval.map(lambda value: 100 * value))
 
 
 def ends(interval: Interval, unit: str) -> str:

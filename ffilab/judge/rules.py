@@ -68,19 +68,17 @@ class Rule:
 
     def problem(self) -> str | None:
         """What is wrong with this test as it was written, or None."""
-        if self.experiment not in EXPERIMENTS:
-            return f"an experiment: {', '.join(EXPERIMENTS)}"
-        return None
+        return None if self.experiment in EXPERIMENTS else f"an experiment: {', '.join(EXPERIMENTS)}"
 
     def answer(self, measurement: Measurement, level: float = LEVEL) -> Answer:
         """The answer at a level. Raises TypeError if the measurement is of another kind than the test."""
-        if self.counts and not isinstance(measurement.estimate, Share):
-            raise TypeError(
-                f"{self.number}: counts of runs with an event are to be handed in, not a {type(measurement.estimate).__name__}"
-            )
-        interval = measurement.estimate.at(level)
+        estimate = measurement.estimate
+        if self.counts and not isinstance(estimate, Share):
+            handed = type(estimate).__name__
+            raise TypeError(f"{self.number}: counts of runs with an event are to be handed in, not a {handed}")
+        interval = estimate.at(level)
         if not interval.is_known:
-            return Answer(OPEN, f"{measurement.estimate.n} runs are too few for an interval", measurement.estimate.n)
+            return Answer(OPEN, f"{estimate.n} runs are too few for an interval", estimate.n)
         return self.of(measurement, interval)
 
     def of(self, measurement: Measurement, interval: Interval) -> Answer:
@@ -151,14 +149,11 @@ class Side(Rule):
     def of(self, measurement: Measurement, interval: Interval) -> Answer:
         above, n = self.direction == "above", measurement.estimate.n
         if interval.low > self.bound if above else interval.high < self.bound:
-            return Answer(YES, self._beyond(interval), n)
+            where = f"{self.direction} {self.bound:g}"
+            return Answer(YES, _whole(interval, where) + ", the margin" * (self.interest < 0), n)
         if interval.high < self.bound if above else interval.low > self.bound:
             return Answer(NO, self._before(interval), n, no_effect=not interval.excludes(self.null))
         return _open(measurement, self._across(interval), self.bound)
-
-    def _beyond(self, interval: Interval) -> str:
-        where = f"{self.direction} {self.bound:g}"
-        return f"{_whole(interval, where)}{', the margin' * (self.interest < 0)}"
 
     def _before(self, interval: Interval) -> str:
         """Is it the other way round, or is it too little to matter, or may there be nothing at all?"""
@@ -176,11 +171,10 @@ class Side(Rule):
     def _across(self, interval: Interval) -> str:
         if self.interest <= 0:
             return f"the interval contains {self.bound:g}{', the margin' * (self.interest < 0)}"
+        smallest = f"{self.bound:g}, the smallest effect of interest"
         if not interval.excludes(self.null):
-            return (
-                f"the interval contains {self.null:g}, no effect, and {self.bound:g}, the smallest effect of interest"
-            )
-        return f"the side is clear; the interval contains {self.bound:g}, the smallest effect of interest"
+            return f"the interval contains {self.null:g}, no effect, and {smallest}"
+        return f"the side is clear; the interval contains {smallest}"
 
 
 @dataclass(frozen=True)
@@ -292,9 +286,8 @@ class Event(Rule):
         if share.never(self.rate):
             return Answer(self.unseen, none, share.trials)
         needed = math.ceil(math.log((1 - LEVEL) / 2) / math.log(1 - self.rate))
-        return Answer(
-            OPEN, f"{none}; to exclude {self.rate:.1%} takes {needed} runs", share.trials, needed / share.trials
-        )
+        reason = f"{none}; to exclude {self.rate:.1%} takes {needed} runs"
+        return Answer(OPEN, reason, share.trials, needed / share.trials)
 
 
 @dataclass(frozen=True)
@@ -326,16 +319,7 @@ class Conformance(Rule):
         return Answer(NO, f"it should be true by construction, and {value:.3g} of the checks passed", n)
 
 
-KINDS = {
-    "side": Side,
-    "size": Size,
-    "equal": Equal,
-    "occurs": Occurs,
-    "never": Never,
-    "conformance": Conformance,
-}
-
-
+KINDS = {kind.__name__.lower(): kind for kind in (Side, Size, Equal, Occurs, Never, Conformance)}
 # No number of a claim is as large.
 LARGEST = 1e15
 

@@ -34,11 +34,6 @@ COLUMNS = ("interpreter", "arm", "yardstick", "first", "second", "value", "low",
 CHANGED, UNCHANGED = "changed", "no change found"
 
 
-def is_control(arm: str) -> bool:
-    """Is this arm there to control the others, and no result?"""
-    return arm == EMPTY or arm.startswith("control")
-
-
 def yardstick(first: Record, second: Record, label: str) -> str:
     """The arm against which all others of an interpreter are taken. Raises UserError if both records have none in common."""
     for arm in YARDSTICKS:
@@ -55,11 +50,8 @@ def compare_runs(first: Record, second: Record) -> pd.DataFrame:
     `of_processes`. p: that nothing changed, adjusted for the number of rows; NaN where it cannot be told. Raises UserError
     if a record was cut off, if one holds arms and the other processes, or if they have nothing in common.
     """
-    for record in (first, second):
-        if record.cut_off:
-            raise UserError(
-                f"{record.path} was cut off: it is not the whole run. Measure again, or name another record."
-            )
+    if cut_off := [record.path for record in (first, second) if record.cut_off]:
+        raise UserError(f"{cut_off[0]} was cut off: it is not the whole run. Measure again, or name another record.")
     timed = ["arms" in record.run["plan"] for record in (first, second)]
     if timed[0] != timed[1]:
         raise UserError(
@@ -86,7 +78,8 @@ def of_arms(first: Record, second: Record) -> Iterator[tuple]:
         if not common:
             continue
         against = yardstick(first, second, label)
-        for name in [against, *(name for name in common if not is_control(name))]:
+        # Controls, and the empty loop, are no results.
+        for name in [against, *(name for name in common if name != EMPTY and not name.startswith("control"))]:
             one, other = (relative(record, (label, name), (label, against)) for record in (first, second))
             yield label, name, against, *change(one, other)
 
@@ -127,11 +120,8 @@ def cases(record: Record, title: str) -> dict[tuple[str, ...], pd.DataFrame]:
     keys = [name for name in frame if name in factors or name in texts]
     place = frame.groupby("process").cumcount()
     words = [[f"{name} {value}" for name, value in zip(keys, row)] for row in frame[keys].itertuples(index=False)]
-    many = place.max() > 0
-    of_row = [
-        (label, *said, *([f"row {number + 1}"] if many else []))
-        for label, said, number in zip(frame.interpreter, words, place)
-    ]
+    rows = [[f"row {number + 1}"] if place.max() > 0 else [] for number in place]
+    of_row = [(label, *said, *row) for label, said, row in zip(frame.interpreter, words, rows)]
     return {case: frame.loc[[one == case for one in of_row], numbers] for case in dict.fromkeys(of_row)}
 
 
@@ -191,29 +181,28 @@ def report(paths: tuple[Path, Path]) -> str:
         check(path)
     table = compare_runs(first, second)
     is_smoke = "smoke" in (first.run["plan"].get("budget"), second.run["plan"].get("budget"))
-    judged = table[table.arm != table.yardstick].assign(
-        said=lambda rows: [answer(row, is_smoke) for row in rows.itertuples()]
-    )
+    judged = table[table.arm != table.yardstick]
+    judged = judged.assign(said=[answer(row, is_smoke) for row in judged.itertuples()])
     names = ["/".join(record.path.parts[-2:]) for record in (first, second)]
     of_processes = "arms" not in first.run["plan"]
-    lines = [in_one_sentence(judged, is_smoke, of_processes)]
-    lines += [f"{names[0]}, then {names[1]}: two runs, not one. Ratios within each run are compared, and no times."]
+    how = "Ratios within each run are compared, and no times."
     if of_processes:
-        lines[-1] = (
-            f"{names[0]}, then {names[1]}: two runs, not one. Processes are compared, one value for each; times among them drift "
-            "with the machine. What does not differ is not listed."
+        how = (
+            "Processes are compared, one value for each; times among them drift with the machine. What does not differ is not "
+            "listed."
         )
+    lines = [in_one_sentence(judged, is_smoke, of_processes), f"{names[0]}, then {names[1]}: two runs, not one. {how}"]
     lines += [f"  measured on {basis(first)}, then on {basis(second)}"]
     lines += [f"  differs: {line}" for line in differences(first, second)]
-    for row in table[table.arm == table.yardstick].itertuples():
-        lines.append(
-            f"  {row.interpreter}: the yardstick, {row.arm!r}, took {shown(row.first)} ns, then {shown(row.second)} ns: "
-            f"the drift is {shown(Interval.of(row))}, of the machine or of its layouts. All below is relative to it."
-        )
-    listed = judged[judged.said == CHANGED] if of_processes else judged
-    for row in listed.itertuples():
-        both = f"{shown(row.first)}, then {shown(row.second)}: {shown(Interval.of(row))}"
-        lines.append(f"  {row.interpreter:6} {row.arm:28} {both}, {row.said}")
+    lines += [
+        f"  {row.interpreter}: the yardstick, {row.arm!r}, took {shown(row.first)} ns, then {shown(row.second)} ns: "
+        f"the drift is {shown(Interval.of(row))}, of the machine or of its layouts. All below is relative to it."
+        for row in table[table.arm == table.yardstick].itertuples()
+    ]
+    lines += [
+        f"  {row.interpreter:6} {row.arm:28} {shown(row.first)}, then {shown(row.second)}: {shown(Interval.of(row))}, {row.said}"
+        for row in (judged[judged.said == CHANGED] if of_processes else judged).itertuples()
+    ]
     return "\n".join(lines)
 
 
@@ -233,20 +222,19 @@ def answer(row, is_smoke: bool) -> str:
 def in_one_sentence(judged: pd.DataFrame, is_smoke: bool, of_processes: bool) -> str:
     """Say for a person what the comparison found. of_processes: by how much these differ between two sessions is not known."""
     changed = [f"{row.arm} on {row.interpreter}" for row in judged.itertuples() if row.said == CHANGED]
+    many, which = f"{len(changed)} of {len(judged)} numbers", "; ".join(changed)
     if is_smoke:
         return "A smoke test is no result: nothing is said of what changed."
     if of_processes and changed:
-        return (
-            f"{len(changed)} of {len(judged)} numbers differ between these two runs: {'; '.join(changed)}. By how much two sessions "
-            "of processes differ anyway is not known."
-        )
-    if of_processes and UNCHANGED in set(judged.said):
-        return f"None of {len(judged)} numbers differs between these two runs."
+        unknown = "By how much two sessions of processes differ anyway is not known."
+        return f"{many} differ between these two runs: {which}. {unknown}"
     if changed:
-        return f"{len(changed)} of {len(judged)} numbers changed: {'; '.join(changed)}."
-    if UNCHANGED in set(judged.said):
-        return f"Nothing changed that two sessions do not differ by anyway ({len(judged)} numbers)."
-    return f"Nothing can be said of what changed: no verdict on any of {len(judged)} numbers."
+        return f"{many} changed: {which}."
+    if UNCHANGED not in set(judged.said):
+        return f"Nothing can be said of what changed: no verdict on any of {len(judged)} numbers."
+    if of_processes:
+        return f"None of {len(judged)} numbers differs between these two runs."
+    return f"Nothing changed that two sessions do not differ by anyway ({len(judged)} numbers)."
 
 
 def shown(interval: Interval) -> str:

@@ -19,9 +19,8 @@ def said(wrong: list[str], found: Comparison | Measurement, most: float = 1.1) -
     """
     if wrong:
         return [f"Not correct: {line}" for line in wrong]
-    rule = Side("time", direction="below", null=1.0, interest=1 - most)
     ratio = found if isinstance(found, Measurement) else found.measurement
-    answer = rule.answer(ratio)
+    answer = Side("time", direction="below", null=1.0, interest=1 - most).answer(ratio)
     return ["Correct.", FAST[answer.verdict].format(ratio=text(ratio.interval), most=most, why=answer.reason)]
 
 

@@ -102,13 +102,11 @@ class Sentence:
 
     def form(self, answers: tuple[str | None, ...]) -> str | None:
         """The first form that fits these answers; None if there is none."""
-        return next((form for pattern, form in self.forms.items() if fits(pattern, answers)), None)
-
-
-def fits(pattern: tuple[str, ...], answers: tuple[str | None, ...]) -> bool:
-    return all(
-        answer == wanted or (wanted == "*" and answer) or wanted == "-" for wanted, answer in zip(pattern, answers)
-    )
+        for pattern, form in self.forms.items():
+            both = zip(pattern, answers)
+            if all(answer == wanted or (wanted == "*" and answer) or wanted == "-" for wanted, answer in both):
+                return form
+        return None
 
 
 class Said(Mapping[str, str]):
@@ -146,14 +144,13 @@ class Said(Mapping[str, str]):
     def _say(self, sentence: Sentence) -> str:
         form = sentence.form(tuple(question.answer(self._session, self._numbers) for question in sentence.questions))
         form = sentence.few if form is None else form
-        if any(self[name[1:]] == NOTHING for name in taken_up(sentence, form)):
+        others = {alias: self[name[1:]] for alias, name in sentence.poured.items() if name.startswith("@")}
+        with_own = re.sub(r"\{[^}]*\}|\s", "", form)
+        if with_own and any(others.get(alias) == NOTHING for alias in re.findall(r"\{(\w+)", form)):
             # In the middle of a sentence it would say nothing, badly.
             return NOTHING
-        poured = {
-            alias: Text(self[name[1:]]) if name.startswith("@") else Poured(self._numbers[name])
-            for alias, name in sentence.poured.items()
-        }
-        return form.format(**poured)
+        poured = {alias: Poured(self._numbers[name]) for alias, name in sentence.poured.items() if alias not in others}
+        return form.format(**poured, **{alias: Text(said) for alias, said in others.items()})
 
     def __iter__(self) -> Iterator[str]:
         """The names of those that stand alone: no parts, and no fragment that a sentence takes up."""
@@ -163,14 +160,6 @@ class Said(Mapping[str, str]):
 
     def __len__(self) -> int:
         return len(list(iter(self)))
-
-
-def taken_up(sentence: Sentence, form: str) -> list[str]:
-    """The other sentences that a form pours in, with something of its own around them."""
-    if not re.sub(r"\{[^}]*\}|\s", "", form):
-        return []
-    aliases = set(re.findall(r"\{(\w+)", form))
-    return [name for alias, name in sentence.poured.items() if alias in aliases and name.startswith("@")]
 
 
 def said(session) -> Said:

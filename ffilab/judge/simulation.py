@@ -63,23 +63,11 @@ class Simulated(Session):
     noise: factor on all scatter; 0 for a run without any, which shows what the rules say in the long run.
     """
 
-    def __init__(
-        self, chapter: str, truth: str, interpreters: list[str], budget: str = "full", seed: int = 0, noise: float = 1
-    ):
-        plan = {
-            "name": chapter,
-            "session": "simulated",
-            "seed": seed,
-            "budget": budget,
-            "interpreters": interpreters,
-            "earlier": [],
-        }
+    def __init__(self, chapter: str, truth: str, interpreters: list[str], budget="full", seed=0, noise=1.0):
+        plan = {"name": chapter, "session": "simulated", "seed": seed, "budget": budget, "interpreters": interpreters}
         machine = {"date": "", "cores": 2, "cores_usable": 2}
-        super().__init__(
-            chapter,
-            None,
-            Record(None, {"plan": {**plan, "blocks": 0}, "machine": machine, "interpreters": {}, "layouts": {}}),
-        )
+        run = {"plan": {**plan, "earlier": [], "blocks": 0}, "machine": machine, "interpreters": {}, "layouts": {}}
+        super().__init__(chapter, None, Record(None, run))
         self.truth, self.noise, self.rng = truth, noise, np.random.default_rng(seed)
         self._claims = {claim.id: claim for claim in declared(chapter).claims}
 
@@ -132,13 +120,9 @@ class Simulated(Session):
             logs = math.log(centre) + rows[:, None] + drawn(scatter / 3, budget.restarts, BLOCKS)
             ns[f"{label}/{arm}"] = (LOOPS * np.exp(logs)).tolist()
         restarts = [
-            {
-                "restart": number,
-                "missing": {},
-                "layout": int(layouts[number]),
-                "layouts": {label: {"build": int(builds[number]) + 1} for label in self.interpreters},
-            }
-            for number in range(budget.restarts)
+            {"restart": number, "missing": {}, "layout": int(layout)}
+            | {"layouts": {label: {"build": int(build) + 1} for label in self.interpreters}}
+            for number, (layout, build) in enumerate(zip(layouts, builds))
         ]
         blocks = [
             {"restart": number, "ns": {key: times[number][block] for key, times in ns.items()}, "wall_s": 0.1}
@@ -151,24 +135,15 @@ class Simulated(Session):
     def add_processes(self, title: str, cases: list[tuple[str, dict, list]]) -> None:
         """An experiment in processes: for each case its interpreter, its factors, and what each of its processes brought (a
         row, or a list of rows; a text instead of a row: how it ended without one)."""
-        number = 0
+        named, number = {"title": title, "run": 1}, 0
         for interpreter, factors, results in cases:
             for round_, result in enumerate(results):
+                child = {**named, "process": number, "round": round_, "interpreter": interpreter, "factors": factors}
                 failed = isinstance(result, str)
-                self.record.children.append(
-                    {
-                        "title": title,
-                        "run": 1,
-                        "process": number,
-                        "round": round_,
-                        "interpreter": interpreter,
-                        "factors": factors,
-                        "result": None if failed else result,
-                        "ended": result if failed else "ok",
-                    }
-                )
+                child |= {"result": None, "ended": result} if failed else {"result": result, "ended": "ok"}
+                self.record.children.append(child)
                 number += 1
-        self.record.experiments.append({"title": title, "run": 1, "processes": number})
+        self.record.experiments.append({**named, "processes": number})
 
     def add_observation(self, title: str, value, *arguments) -> None:
         """Something looked at once."""

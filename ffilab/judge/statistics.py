@@ -132,16 +132,6 @@ def ratio_over_units(record: Record, slow: tuple[str, str], fast: tuple[str, str
     return record.ratios[slow, fast]
 
 
-def equal_arms(record: Record) -> dict[tuple[str, str, str], Location]:
-    """The run's A/A tests, which it has in each plan: by interpreter, arm and twin the ratio of two arms that do not differ."""
-    return {
-        (label, arm, twin): explained(record, log_ratios(record, (label, arm), (label, twin)), log=True)
-        for label in record.interpreters
-        for arm, twin in TWINS
-        if record.has(label, arm) and record.has(label, twin)
-    }
-
-
 def unexplained(record: Record) -> float:
     """By which factor equal arms of a plan scatter more than their errors explain, and chance does in one plan of twenty.
 
@@ -149,7 +139,11 @@ def unexplained(record: Record) -> float:
     """
     if UNEXPLAINED in record.ratios:
         return record.ratios[UNEXPLAINED]
-    away = [(found.centre / found.error) ** 2 for found in equal_arms(record).values() if found.error > 0]
+    # The A/A tests, which each plan has: ratios of two arms that do not differ.
+    twins = [((label, arm), (label, twin)) for label in record.interpreters for arm, twin in TWINS]
+    measured = [log_ratios(record, one, other) for one, other in twins if record.has(*one) and record.has(*other)]
+    equal = [explained(record, logs, log=True) for logs in measured]
+    away = [(found.centre / found.error) ** 2 for found in equal if found.error > 0]
     more = sum(away) / stats.chi2.ppf(0.95, len(away)) if away else 1.0
     return record.ratios.setdefault(UNEXPLAINED, math.sqrt(max(1.0, more)))
 

@@ -23,8 +23,7 @@ def between(upper: tuple[float, int], lower: tuple[float, int], times: int) -> I
     The interval is that of Ting et al. 1990 (J. Statist. Comput. Simul. 35, 135-143); its bounds are 0 where the difference
     may be negative.
     """
-    (one, n), (other, m) = upper, lower
-    bounds = []
+    (one, n), (other, m), bounds = upper, lower, []
     for tail, sign in zip(TAILS, (-1, 1)):
         own, against = 1 - n / float(stats.chi2.ppf(tail, n)), m / float(stats.chi2.ppf(1 - tail, m)) - 1
         f = float(stats.f.ppf(tail, n, m))

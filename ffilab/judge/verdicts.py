@@ -137,17 +137,14 @@ def what_it_takes(verdict: Verdict, minutes: float | None) -> str:
     known = [answer for _, answer in sides or undecided if not math.isnan(answer.takes)]
     if known:
         most = max(known, key=lambda answer: answer.takes)
-        times = max(most.takes, 1.1)
+        times, likely = max(most.takes, 1.1), "would probably take"
         if math.isinf(most.takes) and most.sessions <= MOST_SESSIONS:
             # What a session adds does not become less by runs in it.
-            words.append(
-                f"No number of runs in one session decides it: it would probably take {math.ceil(most.sessions)} sessions (`make more`)."
-            )
+            many = f"it {likely} {math.ceil(most.sessions)} sessions (`make more`)"
+            words.append(f"No number of runs in one session decides it: {many}.")
         elif most.takes > MOST_TIMES:
             words.append(f"Even {MOST_TIMES} times as many runs would not do: the number lies too close to the limit.")
         else:
             long = f", {math.ceil(times * minutes)} minutes instead of {math.ceil(minutes)}" if minutes else ""
-            words.append(
-                f"It would probably take {math.ceil(times * most.runs):,} runs instead of {most.runs:,}{long}."
-            )
+            words.append(f"It {likely} {math.ceil(times * most.runs):,} runs instead of {most.runs:,}{long}.")
     return " ".join(words)

@@ -37,20 +37,17 @@ def text(interval: Interval, unit: str = "", factor: float = 1) -> str:
     for finer in (1, 10, 100, 1000):
         value, low, high = (number(x * factor, width / finer) for x in (interval.value, interval.low, interval.high))
         # A bound that lies beyond 0 or 1 must not be printed as if it lay there.
+        ends = ((interval.low * factor, low), (interval.high * factor, high))
+        # Is one that differs from them printed as if it were there?
         if not any(
-            _looks_like(x * factor, shown, null * factor)
-            for x, shown in ((interval.low, low), (interval.high, high))
-            for null in (0, 1)
+            end != null and math.isfinite(end) and float(shown.replace(",", "")) == null
+            for end, shown in ends
+            for null in (0, factor)
         ):
             break
     if low == high:
         return f"{alone} (all values alike, to the last digit)"
     return f"{value}{' ' if unit else ''}{unit} [{low}, {high}]"
-
-
-def _looks_like(bound: float, shown: str, null: float) -> bool:
-    """Is a bound that differs from a null printed as if it were there?"""
-    return bound != null and math.isfinite(bound) and float(shown.replace(",", "")) == null
 
 
 def bounds(low: float, high: float) -> str:

@@ -93,10 +93,8 @@ class Result:
     @property
     def ratios(self) -> dict[str, Interval]:
         """Time over that of the first, by name, for all others; wider by as much as a control was off."""
-        found = {name: estimate.at() for name, estimate in self.estimates.items()}
-        return {
-            name: Interval(ratio.value, ratio.low / self.off, ratio.high * self.off) for name, ratio in found.items()
-        }
+        found, off = {name: estimate.at() for name, estimate in self.estimates.items()}, self.off
+        return {name: Interval(ratio.value, ratio.low / off, ratio.high * off) for name, ratio in found.items()}
 
     @property
     def off(self) -> float:
@@ -115,14 +113,12 @@ class Result:
 
     def gate(self, limit: float) -> str:
         """The same in one sentence."""
-        by_answer: dict[str, list[str]] = {}
-        for name, answer in self.slower(limit).items():
-            by_answer.setdefault(answer, []).append(name)
-        longer = f"more than {percent(limit)} longer than {self.names[0]}"
-        if "yes" in by_answer:
-            return f"Failed: {wording.listed(by_answer['yes'])} takes {longer}."
-        if "open" in by_answer:
-            return f"Open: this run cannot tell whether {wording.listed(by_answer['open'])} takes {longer}; give it more --time."
+        slower, longer = self.slower(limit), f"more than {percent(limit)} longer than {self.names[0]}"
+        are, may_be = ([name for name, answer in slower.items() if answer == asked] for asked in ("yes", "open"))
+        if are:
+            return f"Failed: {wording.listed(are)} takes {longer}."
+        if may_be:
+            return f"Open: this run cannot tell whether {wording.listed(may_be)} takes {longer}; give it more --time."
         return f"Passed: nothing takes {longer}."
 
     def sentence(self, name: str) -> str:
@@ -148,21 +144,16 @@ class Result:
         drawn = [f"{count} links of {label}" for label, count in links.items() if count > 1]
         still = [label for label, count in links.items() if count < 2]
         unknown = [f"the build of {wording.listed(still)}"] if still else []
-        packages = [f"{name} ({', '.join(found)})" for name, found in self.packages_apart().items()]
-        return "\n".join(
-            [
-                f"Varied: {wording.listed([f'{restarts} (addresses, hash seed, stack, heap, order, core)', *drawn])}.",
-                f"Not varied, and so unknown: {wording.listed([*unknown, 'the machine'])}; another hour moves a ratio by some "
-                f"{percent(groups.SESSION)} more (a kept study).",
-                *([f"Packages that differ: {', '.join(packages)}."] if packages else []),
-            ]
-        )
-
-    def packages_apart(self) -> dict[str, list[str]]:
-        """The version of a package on each Python, of all packages that all have, and not in the same version."""
+        lines = [
+            f"Varied: {wording.listed([f'{restarts} (addresses, hash seed, stack, heap, order, core)', *drawn])}.",
+            f"Not varied, and so unknown: {wording.listed([*unknown, 'the machine'])}; another hour moves a ratio by some "
+            f"{percent(groups.SESSION)} more (a kept study).",
+        ]
+        # Those that all Pythons have, and not in the same version.
         had = [self.record.run["interpreters"][label].get("packages", {}) for label in self.record.interpreters]
         by_name = {name: [each[name] for each in had] for name in sorted(set.intersection(*map(set, had)))}
-        return {name: versions for name, versions in by_name.items() if len(set(versions)) > 1}
+        apart = [f"{name} ({', '.join(found)})" for name, found in by_name.items() if len(set(found)) > 1]
+        return "\n".join([*lines, *([f"Packages that differ: {', '.join(apart)}."] if apart else [])])
 
     def __str__(self) -> str:
         times = list(self.times.values())
@@ -176,10 +167,8 @@ class Result:
         said = [self.sentence(name) for name in self.ratios]
         controlled = "Controls: equal work was measured as equal, and 1 % more of it as that."
         if self.failed:
-            worst = max(self.failed, key=lambda check: check.bias)
-            controlled = (
-                f"A control was off ({worst.kind}, {worst.found}): each interval is wider by {percent(self.off - 1)}."
-            )
+            worst, wider = max(self.failed, key=lambda check: check.bias), percent(self.off - 1)
+            controlled = f"A control was off ({worst.kind}, {worst.found}): each interval is wider by {wider}."
         early = ["Stopped early: this is of what was measured until then."] if self.record.cut_off else []
         noise = f"Noise: {self.record.noise.report}."
         return "\n".join([*table, "", *early, *said, "", self.varied(), controlled, noise])

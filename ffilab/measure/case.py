@@ -11,7 +11,7 @@ import signal
 import subprocess
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ffilab.measure.source import source_of
@@ -92,10 +92,8 @@ class Case:
         layout = layout or as_installed(self.interpreter)
         environment = resolved(self.environment, built=layout.native)
         outcome = answer(self.command(seed, layout), self.timeout_s, environment, self.memory_bytes)
-        if outcome.result is None:
-            return outcome
-        answered = outcome.result
-        return Outcome(answered["result"], outcome.ended, outcome.error, answered["gil_enabled"])
+        # A worker says both; who brought nothing says neither.
+        return replace(outcome, **(outcome.result or {}))
 
 
 @dataclass(frozen=True)
@@ -118,7 +116,6 @@ class Program:
 
     @property
     def what(self) -> list[str]:
-        """What runs, for the record."""
         return [without_paths(str(word)) for word in self.command]
 
     def run(self, seed: int = 0) -> Outcome:
@@ -140,18 +137,15 @@ class Step:
 
     @property
     def what(self) -> list[str]:
-        """What runs, for the record."""
         return [getattr(self.call, "__qualname__", type(self.call).__name__)]
 
     def run(self, seed: int = 0) -> Outcome:
         return self.call(seed)
 
 
-def answer(
-    command: list, timeout_s: float = 60, environment: dict | None = None, memory_bytes: int | None = MEMORY_BYTES
-) -> Outcome:
-    """Run any program that prints JSON as its last line."""
-    ended, out, err = program(command, timeout_s, environment, memory_bytes)
+def answer(command: list, *limits, **further) -> Outcome:
+    """Run any program that prints JSON as its last line; limits and environment as of `program`."""
+    ended, out, err = program(command, *limits, **further)
     # Before it is cut: a path that has lost its front would not be found.
     out, err = without_paths(out), without_paths(err)
     if ended != "ok":
@@ -171,16 +165,10 @@ def program(
     Raises UserError if there is no such program.
     """
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    own = {**inherited, **(environment or {})}
     try:
-        with group(
-            [str(part) for part in command],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            env={**inherited, **(environment or {})},
-        ) as process:
+        with group([str(part) for part in command], text=True, errors="replace", env=own, **pipes) as process:
             _limit(process.pid, memory_bytes)
             try:
                 out, err = process.communicate(timeout=timeout_s)

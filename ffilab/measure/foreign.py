@@ -41,7 +41,9 @@ def unpacked(given: str) -> Path:
         # A pipe or a device would never end.
         if not path.is_file():
             raise tarfile.ReadError("there is no such file")
-        target = BUILD / "from" / digest_of(path)
+        # By its content: two bundles may have one name.
+        with path.open("rb") as file:
+            target = BUILD / "from" / hashlib.file_digest(file, "sha256").hexdigest()[:16]
         if not target.is_dir():
             target.parent.mkdir(parents=True, exist_ok=True)
             with tarfile.open(path, "r:gz") as bundle, tempfile.TemporaryDirectory(dir=BUILD) as scratch:
@@ -58,12 +60,6 @@ def unpacked(given: str) -> Path:
         why = str(error).splitlines()[0].rstrip(":") if str(error) else "it is cut off"
         raise UserError(f"FROM names {given}, which is neither a folder of records nor a bundle ({why}).") from None
     return target
-
-
-def digest_of(path: Path) -> str:
-    """Name an unpacked bundle by its content: two bundles may have one name."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def find(folder: Path, chapter: str) -> Path:
@@ -91,13 +87,9 @@ def newest(folder: Path, chapter: str, checked: bool = False) -> Path:
     if not records:
         raise NoSession(f"There is no complete session of the chapter {chapter!r} among the records that FROM names.")
     now = datetime.now(UTC).isoformat()
-
-    def age(record: Record) -> tuple:
-        # Two may have begun in one second; the names of their folders are more exact.
-        date = record.run["machine"]["date"]
-        return date <= now, date, record.path.parent.name
-
-    return max(records, key=age).path.parent
+    dated = [(record.run["machine"]["date"], record.path.parent) for record in records]
+    # Two may have begun in one second; the names of their folders are more exact.
+    return max(dated, key=lambda one: (one[0] <= now, one[0], one[1].name))[1]
 
 
 def _complete(path: Path, chapter: str, checked: bool) -> Record | None:

@@ -6,7 +6,6 @@ one thread at a time and knows no price for an atomic operation or a cache miss:
 use it for locks, contention or memory effects.
 """
 
-import functools
 import json
 import os
 import re
@@ -15,6 +14,7 @@ import subprocess
 import tempfile
 import time
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,8 @@ from ffilab.measure.plan import Arm
 from ffilab.measure.reporting import Reporter
 from ffilab.measure.workers import WORKER, described
 from ffilab.run.errors import UserError
-from ffilab.run.subprocesses import group
+from ffilab.run.machine import fixed_addresses
+from ffilab.run.subprocesses import finished, group
 from ffilab.setup.catalogue import BY_LABEL
 from ffilab.setup.installed import load
 
@@ -58,31 +59,10 @@ def environment(gil: bool = False) -> dict[str, str]:
 
 def count(label: str, arm: Arm, loops: int, out: Path) -> int:
     """Instructions of one whole process; callgrind's own file is left at `out`. Raises UserError."""
-    fixed = fixed_addresses()
     valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--quiet"]
-    with group(
-        [*fixed, *valgrind, *command(label, arm, loops)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(arm.gil),
-    ) as process:
-        try:
-            _, err = process.communicate(timeout=TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            raise UserError(f"callgrind did not finish {arm.name} on {label} within {TIMEOUT_S} s.") from None
-    if process.returncode or not out.exists():
-        raise UserError(f"callgrind failed on {arm.name} on {label}: {err.strip()[-200:]}")
+    counting = [*fixed_addresses(), *valgrind, *command(label, arm, loops)]
+    finished(counting, f"callgrind on {arm.name} on {label}", TIMEOUT_S, env=environment(arm.gil))
     return _total(out)
-
-
-@functools.cache
-def fixed_addresses() -> list[str]:
-    """Command prefix that switches address randomisation off, where the system allows it (containers often do not)."""
-    prefix = ["setarch", "-R"]
-    allowed = shutil.which("setarch") and subprocess.run([*prefix, "true"], capture_output=True).returncode == 0
-    return prefix if allowed else []
 
 
 def per_call(
@@ -140,13 +120,8 @@ def _slopes(jobs: list[tuple[str, list[Arm], list[int]]], reporter: Reporter) ->
 def _marked(job: tuple[str, list[Arm], list[int]], folder: Path, name: str):
     label, arms, loops = job
     orders = [[described(a), max(2, n // 4), n // 6, n] for a, n in zip(arms, loops)]
-    valgrind = [
-        "valgrind",
-        "--tool=callgrind",
-        f"--callgrind-out-file={folder / name}.out",
-        "--dump-before=getsid",
-        "--quiet",
-    ]
+    valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder / name}.out"]
+    valgrind += ["--dump-before=getsid", "--quiet"]
     with (
         (folder / f"{name}.made").open("w") as made,
         (folder / f"{name}.errors").open("w") as errors,
@@ -161,14 +136,21 @@ def _marked(job: tuple[str, list[Arm], list[int]], folder: Path, name: str):
         yield process
 
 
-def _finish(process: subprocess.Popen, made: Path, label: str, arm: Arm) -> None:
-    """Wait for a `_marked` process of one arm. Raises UserError if it hangs, fails, or could not make the arm."""
-    try:
-        process.wait(TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        raise UserError(f"callgrind did not finish {arm.name} on {label} within {TIMEOUT_S} s.") from None
-    if process.returncode or json.loads(made.read_text()) != [0]:
-        raise UserError(f"callgrind could not run {arm.name} on {label}.")
+def _costs(label: str, arms: list[Arm], loops: int) -> "list[Costs]":
+    """What a batch of so many loops costs, of each arm in a process of its own. Raises UserError if one hangs, fails, or could not make
+    its arm."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        jobs = [(label, [arm], [loops]) for arm in arms]
+        processes = [stack.enter_context(_marked(job, folder, str(number))) for number, job in enumerate(jobs)]
+        for number, (arm, process) in enumerate(zip(arms, processes)):
+            try:
+                process.wait(TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                raise UserError(f"callgrind did not finish {arm.name} on {label} within {TIMEOUT_S} s.") from None
+            if process.returncode or json.loads((folder / f"{number}.made").read_text()) != [0]:
+                raise UserError(f"callgrind could not run {arm.name} on {label}.")
+        return [Costs.read(folder / f"{number}.out.3") for number in range(len(arms))]
 
 
 def _total(out: Path) -> int:
@@ -185,39 +167,34 @@ class Node:
     share: float
 
 
-def call_trees(label: str, arms: list[Arm], root: str = "_PyEval_EvalFrameDefault") -> dict[str, list[Node]]:
-    """Where the instructions of one call of each arm go, by arm name, as a tree below `root`. Raises UserError."""
+def call_trees(label: str, arms: list[Arm]) -> dict[str, list[Node]]:
+    """Where the instructions of one call of each arm go, by arm name, as a tree below the interpreter's loop. Raises UserError."""
     loops = LOOPS[1] // 4
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        processes = [
-            stack.enter_context(_marked((label, [arm], [loops]), folder, str(n))) for n, arm in enumerate(arms)
-        ]
-        for number, (arm, process) in enumerate(zip(arms, processes)):
-            _finish(process, folder / f"{number}.made", label, arm)
-        return {arm.name: _tree(Costs.read(folder / f"{n}.out.3"), loops, root) for n, arm in enumerate(arms)}
+    return {arm.name: _tree(costs, loops) for arm, costs in zip(arms, _costs(label, arms, loops))}
 
 
-def _tree(costs: "Costs", loops: int, root: str, smallest: float = 0.03, deepest: int = 8) -> list[Node]:
-    """The tree without what takes less than `smallest` of the root.
+ROOT = "_PyEval_EvalFrameDefault"
+# What takes a smaller share of the root is left out, and what lies deeper.
+SMALLEST, DEEPEST = 0.03, 8
 
-    A function that several others call is divided among them by what each one's calls cost.
-    """
-    own, calls = costs.by_function(), costs.calls
+
+def _tree(costs: "Costs", loops: int) -> list[Node]:
+    """A function that several others call is divided among them by what each one's calls cost."""
+    own, calls = costs.by(lambda place: place.function), costs.calls
     inclusive = {function: own[function] + sum(calls[function].values()) for function in {*own, *calls}}
-    total = inclusive.get(root, 0)
+    total = inclusive.get(ROOT, 0)
     if not total:
-        raise UserError(f"callgrind did not see {root}: the interpreter has no symbols.")
+        raise UserError(f"callgrind did not see {ROOT}: the interpreter has no symbols.")
     nodes = []
 
     def descend(function: str, cost: float, depth: int, above: tuple[str, ...]) -> None:
         nodes.append(Node(depth, function, cost / loops, cost / total))
         for callee, part in calls[function].most_common():
             scaled = part * cost / inclusive[function]
-            if scaled >= smallest * total and depth < deepest and callee not in above:
+            if scaled >= SMALLEST * total and depth < DEEPEST and callee not in above:
                 descend(callee, scaled, depth + 1, (*above, function))
 
-    descend(root, total, 0, ())
+    descend(ROOT, total, 0, ())
     return nodes
 
 
@@ -227,13 +204,9 @@ def by_file(label: str, arm: Arm) -> Counter:
     Needs an interpreter with debugging information; without it everything is from `???`. Raises UserError.
     """
     loops = LOOPS[1] // 4
-    with tempfile.TemporaryDirectory() as folder, _marked((label, [arm], [loops]), Path(folder), "0") as process:
-        _finish(process, Path(folder) / "0.made", label, arm)
-        own = Costs.read(Path(folder) / "0.out.3").own
-    found = Counter()
-    for place, cost in own.items():
-        found[Path(place.file).name] += cost / loops
-    return found
+    (costs,) = _costs(label, [arm], loops)
+    by_name = costs.by(lambda place: Path(place.file).name)
+    return Counter({name: cost / loops for name, cost in by_name.items()})
 
 
 COST_LINE = frozenset("0123456789+-*")
@@ -256,19 +229,16 @@ class Costs:
     own: Counter[Place]
     calls: dict[str, Counter]
 
-    def by_function(self) -> Counter[str]:
-        """Own instructions by the name of the function."""
+    def by(self, key: Callable[[Place], object]) -> Counter:
+        """Own instructions by what `key` says of their place."""
         found = Counter()
         for place, cost in self.own.items():
-            found[place.function] += cost
+            found[key(place)] += cost
         return found
 
     def by_symbol(self) -> Counter[tuple[str, str]]:
         """Own instructions by (function, name of the binary)."""
-        found = Counter()
-        for place, cost in self.own.items():
-            found[place.function, Path(place.binary).name] += cost
-        return found
+        return self.by(lambda place: (place.function, Path(place.binary).name))
 
     @classmethod
     def read(cls, out: Path) -> "Costs":

@@ -51,20 +51,11 @@ class Arm:
 
     @classmethod
     def of(
-        cls,
-        name: str,
-        file: str,
-        function: str,
-        arguments: dict | None = None,
-        group: str = "shared",
-        interpreters: tuple[str, ...] = (),
-        beside: str = "",
-        gil: bool = False,
+        cls, name: str, file: str, function: str, arguments: dict | None = None, group: str = "shared", **further
     ) -> "Arm":
         """What takes more than a statement: `function(**arguments)` in `file` (a path below the repository) makes an object whose
-        `timeit(loops)` returns ns. BUILT in an argument stands for the folder of what was built."""
-        made = {"file": file, "function": function, "arguments": arguments or {}}
-        return cls(name, group=group, interpreters=interpreters, beside=beside, gil=gil, **made)
+        `timeit(loops)` returns ns. BUILT in an argument stands for the folder of what was built. further: as above."""
+        return cls(name, file=file, function=function, arguments=arguments or {}, group=group, **further)
 
 
 def empty_loop() -> Arm:
@@ -158,23 +149,20 @@ def plan(
         raise ValueError("two arms have the same name")
     if not interpreters:
         raise UserError("No interpreter is set up to measure on: run `python3 ffilab/bootstrap.py kernels`.")
-    cells = sum(not arm.interpreters or i in arm.interpreters for arm in arms for i in interpreters)
-    block_s = cells * budget.batch_ms / 1e3
-    # Blocks are fitted into the time, unless the run stops between restarts.
-    blocks = (
-        budget.blocks
-        if further.get("wall_s") is not None
-        else min(budget.blocks, max(MIN_BLOCKS, int(budget.seconds / (block_s * budget.restarts))))
-    )
-    return Plan(
+    made = Plan(
         name=name,
         arms=tuple(arms),
         interpreters=tuple(interpreters),
         restarts=budget.restarts,
-        blocks=blocks,
+        blocks=budget.blocks,
         batch_ns=budget.batch_ms * 1e6,
         seed=secrets.randbits(32) if seed is None else seed,
         budget=budget.name,
         seconds=budget.seconds,
         **further,
     )
+    if made.wall_s is not None:
+        return made
+    # Blocks are fitted into the time, unless the run stops between restarts.
+    restarts_s = len(made.cells()) * budget.batch_ms / 1e3 * budget.restarts
+    return replace(made, blocks=min(budget.blocks, max(MIN_BLOCKS, int(budget.seconds / restarts_s))))

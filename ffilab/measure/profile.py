@@ -15,7 +15,7 @@ from pathlib import Path
 from ffilab.measure import instructions
 from ffilab.measure.plan import Arm
 from ffilab.run.errors import UserError
-from ffilab.run.subprocesses import group
+from ffilab.run.subprocesses import finished
 
 # First match wins. Symbols of CPython 3.13 to 3.15. Each group holds the own time of its functions, and not of what they call.
 HAND_OFF, CONVERSION, CALLING = "GIL and thread state", "conversion, by name", "ctypes and cffi, the rest"
@@ -60,11 +60,8 @@ def perf_available() -> str | None:
     if not shutil.which("perf"):
         return "perf is not installed: `make doctor` names the package"
     with tempfile.TemporaryDirectory() as folder:
-        trial = subprocess.run(
-            ["perf", "record", "-e", "cpu-clock", "-o", f"{folder}/perf.data", "--", "true"],
-            capture_output=True,
-            text=True,
-        )
+        command = ["perf", "record", "-e", "cpu-clock", "-o", f"{folder}/perf.data", "--", "true"]
+        trial = subprocess.run(command, capture_output=True, text=True)
     return None if trial.returncode == 0 else f"perf may not sample here: {trial.stderr.strip().splitlines()[-1]}"
 
 
@@ -77,7 +74,10 @@ def look(label: str, arm: Arm, loops: int) -> dict:
     """
     with tempfile.TemporaryDirectory() as folder:
         if perf_available() is None:
-            how, costs = "perf cpu-clock", _perf(label, arm, loops, Path(folder))
+            command, environment = instructions.command(label, arm, loops), instructions.environment()
+            what = f"{arm.name} on {label}"
+            how = "perf cpu-clock"
+            costs = sampled(command, what, Path(folder), environment, SAMPLE_HZ, since=START)
         elif instructions.available() is None:
             out = Path(folder) / "callgrind.out"
             instructions.count(label, arm, instructions.LOOPS[1], out)
@@ -97,11 +97,6 @@ def grouped(sample: dict, groups: tuple[tuple[str, re.Pattern], ...] = ()) -> di
     return {name: counted[name] for name in dict.fromkeys([*(name for name, _ in GROUPS), OTHER])}
 
 
-def _perf(label: str, arm: Arm, loops: int, folder: Path) -> Counter:
-    command, environment = instructions.command(label, arm, loops), instructions.environment()
-    return sampled(command, f"{arm.name} on {label}", folder, environment, SAMPLE_HZ, since=START)
-
-
 def sampled(
     command: list[str], what: str, folder: Path, environment: dict, hz: int, lines: str | None = None, since: int = 0
 ) -> Counter:
@@ -110,42 +105,12 @@ def sampled(
     Raises UserError, naming `what` it was.
     """
     data = folder / "perf.data"
-    with group(
-        ["perf", "record", "-e", "cpu-clock", "-F", str(hz), "-o", str(data), "--", *command],
-        stdin=subprocess.DEVNULL if lines is None else subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-    ) as process:
-        try:
-            _, err = process.communicate(lines, timeout=instructions.TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            raise UserError(f"perf did not finish {what}.") from None
-    if process.returncode:
-        raise UserError(f"perf failed on {what}: {err.strip()[-200:]}")
-    listing = subprocess.run(
-        [
-            "perf",
-            "report",
-            "-i",
-            str(data),
-            "--stdio",
-            "--no-children",
-            "--sort",
-            "symbol,dso",
-            "-g",
-            "none",
-            *(["--time", f"{since}%-100%"] if since else []),
-            "--field-separator",
-            "\t",
-            "--fields",
-            "sample,symbol,dso",
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    record = ["perf", "record", "-e", "cpu-clock", "-F", str(hz), "-o", str(data), "--", *command]
+    finished(record, f"perf on {what}", instructions.TIMEOUT_S, lines, env=environment)
+    report = ["perf", "report", "-i", str(data), "--stdio", "--no-children", "--sort", "symbol,dso", "-g", "none"]
+    report += ["--time", f"{since}%-100%"] if since else []
+    report += ["--field-separator", "\t", "--fields", "sample,symbol,dso"]
+    listing = subprocess.run(report, capture_output=True, text=True, check=True).stdout
     found = Counter()
     for line in listing.splitlines():
         parts = [part.strip() for part in line.split("\t")]

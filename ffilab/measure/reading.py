@@ -32,7 +32,8 @@ class Session:
     """What both kinds have: the records of one chapter, by name."""
 
     def __init__(self, chapter: str, folder: Path, record: Record):
-        self.chapter, self.folder, self._record = chapter, folder, record
+        # record: processes and observations, `session.jsonl`.
+        self.chapter, self.folder, self.record = chapter, folder, record
         self._timed: dict[str, Record] = {}
         self._merged: dict[str, Record] = {}
         # The plans and titles that were asked for: see ffilab/judge/numbers.py.
@@ -49,11 +50,6 @@ class Session:
         found, reads = self._once[make]
         self.reads |= reads
         return found
-
-    @property
-    def record(self) -> Record:
-        """Processes and observations: `session.jsonl`."""
-        return self._record
 
     @property
     def each(self) -> list["Reading"]:

@@ -10,9 +10,9 @@ something disturbed says `again`, and a child the number of the process that it 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,10 +28,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 KINDS = ("loops", "restart", "block", "failure", "experiment", "child", "observation", "end")
-
-
+# What a record calls the lines of a kind.
+PLURAL = {kind: f"{kind}s" for kind in KINDS[1:-1]} | {"child": "children"}
 # The main record of a session; the others are named after their plan.
 MAIN = "session.jsonl"
+
+
+def once(make: Callable) -> Callable:
+    """A function of a session that is worked out once for each: see `Session.once` (reading.py, which needs pandas)."""
+    return wraps(make)(lambda session: session.once(make))
 
 
 @dataclass(frozen=True)
@@ -300,30 +305,15 @@ def read(path: Path) -> Record:
         )
     by_kind = {kind: [line for line in lines if line["kind"] == kind] for kind in KINDS}
     end = by_kind["end"][-1] if by_kind["end"] else {}
-    record = Record(
-        path,
-        lines[0],
-        loops=by_kind["loops"][0]["loops"] if by_kind["loops"] else {},
-        restarts=by_kind["restart"],
-        blocks=by_kind["block"],
-        failures=by_kind["failure"],
-        experiments=by_kind["experiment"],
-        children=by_kind["child"],
-        observations=by_kind["observation"],
-        end=end,
-        cut_off=cut_off or not end,
-    )
+    loops = by_kind["loops"][0]["loops"] if by_kind["loops"] else {}
+    many = {PLURAL[kind]: of_kind for kind, of_kind in by_kind.items() if kind in PLURAL}
+    record = Record(path, lines[0], loops, **many, end=end, cut_off=cut_off or not end)
     apart = {line["restart"] for line in record.restarts if line.get("default")}
-    return (
-        replace(record, **_parts(record, apart, False), default=replace(record, **_parts(record, apart, True)))
-        if apart
-        else record
+    drawn, default = (
+        {
+            kind: [line for line in getattr(record, kind) if (line["restart"] in apart) == inside]
+            for kind in ("restarts", "blocks")
+        }
+        for inside in (False, True)
     )
-
-
-def _parts(record: Record, restarts: set[int], inside: bool) -> dict:
-    """The lines of these restarts, or of all others."""
-    return {
-        kind: [line for line in getattr(record, kind) if (line["restart"] in restarts) == inside]
-        for kind in ("restarts", "blocks")
-    }
+    return replace(record, **drawn, default=replace(record, **default)) if apart else record

@@ -281,7 +281,9 @@ def run(
                             facts=restart.facts,
                             missing=restart.missing,
                         )
-                        _warm_up(restart, loops)
+                        for label, arm in restart.cells:
+                            warm_up = max(1, loops[cell_key(label, arm)] // 5)
+                            restart.worker(label, arm).time(arm.name, warm_up)
                         for block in range(turn.blocks):
                             happened, timed = _block(restart, loops, order)
                             writer.write("block", restart=number, block=block, again=turn.again, **happened, **timed)
@@ -315,11 +317,6 @@ def side_by_side(cells: list[tuple[str, Arm]], order: random.Random) -> list[tup
         together.setdefault(arm.beside or arm.name, []).append((label, arm))
     groups = order.sample(list(together.values()), len(together))
     return [cell for group in groups for cell in order.sample(group, len(group))]
-
-
-def _warm_up(restart: Restart, loops: dict[str, int]) -> None:
-    for label, arm in restart.cells:
-        restart.worker(label, arm).time(arm.name, max(1, loops[cell_key(label, arm)] // 5))
 
 
 def _block(restart: Restart, loops: dict[str, int], order: random.Random) -> tuple[dict, dict]:

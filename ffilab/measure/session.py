@@ -6,6 +6,7 @@ is measured: the same calls return what the records hold (reading.py).
 """
 
 import dataclasses
+import functools
 import json
 import random
 import secrets
@@ -24,7 +25,7 @@ from ffilab.measure.foreign import newest
 from ffilab.measure.lines import Writer
 from ffilab.measure.plan import Arm, plan
 from ffilab.measure.reading import Reading, Session
-from ffilab.measure.record import MAIN, Record
+from ffilab.measure.record import MAIN, PLURAL, Record
 from ffilab.measure.reporting import Reporter
 from ffilab.run import machine, settings
 from ffilab.run.budget import current
@@ -116,24 +117,19 @@ class Measuring(Session):
                     of_label = pool.get(case.interpreter) if isinstance(case, Case) else None
                     layout = of_label and of_label[(given[number] or 0) % len(of_label)]
                     planned.append(Planned(case, number, layout, len(planned)))
-            lost = [one for one in planned if self._one(title, one, one.process, order, may_fail, reporter)]
+            attempt = functools.partial(self._one, title, order, may_fail, reporter)
+            lost = [one for one in planned if attempt(one, one.process)]
             again = range(len(planned), len(planned) + -(-len(planned) // 2))
             reporter.add(min(len(lost), len(again)))
             order.shuffle(lost)
             for process in again:
                 # What stays disturbed is tried once more, behind the others.
-                if lost and self._one(title, one := lost.pop(0), process, order, may_fail, reporter):
+                if lost and attempt(one := lost.pop(0), process):
                     lost.append(one)
         return self.frame(title)
 
     def _one(
-        self,
-        title: str,
-        planned: Planned,
-        process: int,
-        order: random.Random,
-        may_fail: bool | Collection[str],
-        reporter: Reporter,
+        self, title: str, order: random.Random, may_fail, reporter: Reporter, planned: Planned, process: int
     ) -> bool:
         """Run a planned process, for the first time or again, and write down how it went. Was it disturbed?"""
         case, layout, seed = planned.case, planned.layout, order.getrandbits(32)
@@ -151,11 +147,13 @@ class Measuring(Session):
             "what": case.what,
             "factors": case.columns,
             "fixed": getattr(case, "fixed", {}),
-            "environment": {key: shortened(value) for key, value in getattr(case, "environment", {}).items()},
-            "result": outcome.result,
-            "ended": outcome.ended,
+            # What only fills it is counted, and not kept.
+            "environment": {
+                key: value if len(value) <= LONGEST_KEPT else f"{value[:20]}… ({len(value)} characters)"
+                for key, value in getattr(case, "environment", {}).items()
+            },
+            **vars(outcome),
             "error": without_paths(outcome.error),
-            "gil_enabled": outcome.gil_enabled,
             **others,
         }
         if process != planned.process:
@@ -206,15 +204,9 @@ class Measuring(Session):
         self._writer.write(kind, **fields)
         line = json.loads(json.dumps({"kind": kind, **fields}))
         if kind == "end":
-            self._record = dataclasses.replace(self._record, end=line, cut_off=False)
+            self.record = dataclasses.replace(self.record, end=line, cut_off=False)
         else:
-            kinds = {"experiment": "experiments", "child": "children", "observation": "observations"}
-            getattr(self._record, kinds[kind]).append(line)
-
-
-def shortened(value: str) -> str:
-    """A variable of the environment as it is kept: what only fills it is counted, and not kept."""
-    return value if len(value) <= LONGEST_KEPT else f"{value[:20]}… ({len(value)} characters)"
+            getattr(self.record, PLURAL[kind]).append(line)
 
 
 def source() -> Path | None:

@@ -49,7 +49,6 @@ class Worker:
         # What it answered when its arms were loaded.
         self.loaded: dict = {}
         self._layout = layout or as_installed(interpreter)
-        python = Path(self._layout.python)
         log.parent.mkdir(parents=True, exist_ok=True)
         self._orders = 0
         # A GIL forced from outside would hide what a module does to it.
@@ -64,17 +63,12 @@ class Worker:
                 to_worker, self._commands = _pipe(its, undo)
                 from_worker, self._answers = reversed(_pipe(undo, its))
                 sink = its.enter_context(log.open("ab"))
+                # -I would ignore the variable.
+                command = [self._layout.python, *(["-s", "-P"] if gil else ["-I"]), str(WORKER), "serve"]
+                # As long in one process as in another: one short string more shifts what lies behind it in the heap.
+                command += [f"{to_worker:04}", f"{from_worker:04}"]
                 self._process = subprocess.Popen(
-                    [
-                        str(python),
-                        # -I would ignore the variable.
-                        *(["-s", "-P"] if gil else ["-I"]),
-                        str(WORKER),
-                        "serve",
-                        # As long in one process as in another: one short string more shifts what lies behind it in the heap.
-                        f"{to_worker:04}",
-                        f"{from_worker:04}",
-                    ],
+                    command,
                     stdin=subprocess.DEVNULL,
                     stdout=sink,
                     stderr=sink,

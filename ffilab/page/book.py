@@ -147,7 +147,6 @@ def with_records(wanted: list[Chapter], source: Path) -> list[Chapter]:
     if not there:
         which = f"the chapter {wanted[0].name!r}" if len(wanted) == 1 else "any chapter"
         raise NoSession(f"{source} holds no complete session of {which}: name a folder or bundle of records.")
-    for chapter in wanted:
-        if chapter not in there:
-            say(f"  no records of the chapter {chapter.name}: its page stays as it is")
+    for chapter in [chapter for chapter in wanted if chapter not in there]:
+        say(f"  no records of the chapter {chapter.name}: its page stays as it is")
     return there

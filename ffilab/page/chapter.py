@@ -43,34 +43,35 @@ def begin(chapter: str, gil_enabled: bool) -> Session:
     session = open_session(chapter, [interpreter.label for interpreter in installed.present()])
     draw.start_page(session.budget.is_result)
     words.look_in(NOTEBOOKS / chapter)
-    facts, builds, say = session.machine, session.record.run["interpreters"], words.translated
-    switched = "GIL on" if gil_enabled else "GIL off"
-    lines = [
-        say("CPython {label}, {gil}. Budget: {budget}. Measured on {cpu}, {cores} cores, at {date}.").format(
-            label=runs_on(gil_enabled),
-            gil=say(switched),
-            budget=session.budget.name,
-            cpu=facts["cpu"],
-            cores=facts["cores"],
-            date=facts["date"].replace("T", " "),
-        )
-    ]
+    facts, builds, lines = session.machine, session.record.run["interpreters"], []
+
+    def say(text: str, **poured) -> None:
+        lines.append(words.translated(text).format(**poured))
+
+    say(
+        "CPython {label}, {gil}. Budget: {budget}. Measured on {cpu}, {cores} cores, at {date}.",
+        label=runs_on(gil_enabled),
+        gil=words.translated("GIL on" if gil_enabled else "GIL off"),
+        budget=session.budget.name,
+        cpu=facts["cpu"],
+        cores=facts["cores"],
+        date=facts["date"].replace("T", " "),
+    )
     if not session.budget.is_result:
-        lines.append(say("**This is a smoke test. It proves that the code runs; none of its figures is a result.**"))
-    lines.append(say("Interpreters: {labels}.").format(labels=", ".join(session.interpreters)))
-    if alone := basis.one_binary(session.rests_on):
+        say("**This is a smoke test. It proves that the code runs; none of its figures is a result.**")
+    say("Interpreters: {labels}.", labels=", ".join(session.interpreters))
+    if alone := ", ".join(basis.one_binary(session.rests_on)):
         only = (
             "No layouts were drawn of {labels}: what this page says holds for *this binary*, and not for the version."
         )
-        lines.append(say(only).format(labels=", ".join(alone)))
-    if absent := left_out(session.interpreters):
-        left = "Left out: {labels} (add them with `make book KERNELS=all`)."
-        lines.append(say(left).format(labels=", ".join(absent)))
+        say(only, labels=alone)
+    if absent := ", ".join(left_out(session.interpreters)):
+        say("Left out: {labels} (add them with `make book KERNELS=all`).", labels=absent)
     for label in session.interpreters:
         partner = label.removesuffix("t")
         if partner != label and partner in builds and not installed.same_build(builds[label], builds[partner]):
             differ = "{partner} and {label} come from different builds: compare them with care."
-            lines.append(say(differ).format(partner=partner, label=label))
+            say(differ, partner=partner, label=label)
     display(Markdown("\n\n".join(lines)))
     return session
 
@@ -85,7 +86,7 @@ def said(session: Session, name: str) -> str:
 
     In a run of the book, its place: the verdicts that a sentence may ask for rest on the whole chapter, so execute.py fills it in.
     """
-    return draw.place_of(name) if settings.everything_told() else _said(session, name)
+    return f"⟦{name}⟧" if settings.everything_told() else _said(session, name)
 
 
 def _said(session: Session, name: str) -> str:
@@ -151,11 +152,8 @@ def default_links(session: Session) -> dict[str, str]:
         record = session.timed(path.stem)
         arms, faster, slower = statistics.among_lots(record)
         if arms:
-            chance = arms / (len(record.kept) + 1)
-            said.append(
-                f"{path.stem}: of {arms} arms {faster} were faster and {slower} slower than on every layout "
-                f"(by chance about {chance:.0f} each)"
-            )
+            found = f"{path.stem}: of {arms} arms {faster} were faster and {slower} slower than on every layout"
+            said.append(f"{found} (by chance about {arms / (len(record.kept) + 1):.0f} each)")
     return {"The linker's own order": "; ".join(said)} if said else {}
 
 
@@ -170,21 +168,18 @@ def disturbed(session: Session) -> list[str]:
 def described(session: Session, gil_enabled: bool) -> dict:
     """Return the facts that the press keeps with the page: what it was made from, and how."""
     builds = session.record.run["interpreters"]
+    files = [path for part_of_run in (*session.earlier, session) for path in part_of_run.files]
     return {
         "chapter": session.chapter,
         "gil": gil_enabled,
         "budget": session.budget.name,
-        "interpreters": {label: facts["stamp"] for label, facts in builds.items()},
+        "interpreters": {label: of["stamp"] for label, of in builds.items()},
         "builds": {
-            label: {key: facts[key] for key in ("version", "route", "config_args")} for label, facts in builds.items()
+            label: {key: of[key] for key in ("version", "route", "config_args")} for label, of in builds.items()
         },
         "machine": session.machine["cpu"],
         "date": session.machine["date"],
         "read": source() is not None,
         # Below _build, if they lie there: a clone may be moved.
-        "records": [
-            str(p.relative_to(BUILD) if p.is_relative_to(BUILD) else p)
-            for part_of_run in (*session.earlier, session)
-            for p in part_of_run.files
-        ],
+        "records": [str(p.relative_to(BUILD) if p.is_relative_to(BUILD) else p) for p in files],
     }

@@ -29,13 +29,7 @@ PUBLISHED = [
     ("N4", "seconds to compile", "processor", "Cython", (1.6, 4.4), {"functions": 1.6, "classes": 4.4}),
     ("N4", "bytes", "stripped", "Cython", (3, 12), {"functions": 3.3, "classes": 12.5}),
 ]
-SAID = {
-    YES: "holds",
-    "less": "less here",
-    "more": "more here",
-    OPEN: "too close to call here",
-    None: "too few sessions",
-}
+SAID = {YES: "holds", OPEN: "too close to call here", None: "too few sessions"}
 
 
 def values(sessions: list[dict], row: str, count: int, number: Callable[[dict], float]) -> list[float]:
@@ -43,23 +37,13 @@ def values(sessions: list[dict], row: str, count: int, number: Callable[[dict], 
     return [number(run) for one in sessions for run in one["runs"] if (run["row"], run["functions"]) == (row, count)]
 
 
-def clean(run: dict) -> float:
-    return run["clean"]["processor"]
-
-
-def again(run: dict) -> float:
-    return run["again"]["processor"]
-
-
-def mib(run: dict) -> float:
-    return run["clean"]["mib"]
-
-
-def kib(run: dict) -> float:
-    return run["stripped"] / 1024
-
-
-NUMBERS = {"clean": clean, "again": again, "mib": mib, "kib": kib}
+NUMBERS = {
+    "clean": lambda run: run["clean"]["processor"],
+    "again": lambda run: run["again"]["processor"],
+    "mib": lambda run: run["clean"]["mib"],
+    "kib": lambda run: run["stripped"] / 1024,
+}
+clean, again, kib = (NUMBERS[name] for name in ("clean", "again", "kib"))
 
 
 def spread(found: list[float]) -> str:
@@ -81,9 +65,9 @@ def verdict(found: Interval, low: float, high: float) -> str:
     if not found.is_known:
         return SAID[None]
     if above(found, low) == NO:
-        return SAID["less"]
+        return "less here"
     if above(found, high) == YES:
-        return SAID["more"]
+        return "more here"
     return SAID[YES] if (above(found, low), above(found, high)) == (YES, NO) else SAID[OPEN]
 
 
@@ -93,21 +77,12 @@ def published(sessions: list[dict]) -> list[dict]:
     for claim, what, key, tool, (low, high), pictures in PUBLISHED:
         for kind, picture in pictures.items():
             done = [{run["row"]: run[key] for run in one["published"] if run["kind"] == kind} for one in sessions]
-            both = [numbers for numbers in done if {tool, "nanobind"} <= numbers.keys()]
+            both = [(numbers[tool], numbers["nanobind"]) for numbers in done if {tool, "nanobind"} <= numbers.keys()]
             if not both:
                 continue
-            here = ratio(
-                [numbers[tool] for numbers in both], [numbers["nanobind"] for numbers in both], key == "stripped"
-            )
-            rows.append(
-                {
-                    "claim": f"{claim}: {tool}, {what}, {kind}",
-                    "range": f"{low:g} to {high:g}",
-                    "picture": picture,
-                    "found": text(here),
-                    "verdict": verdict(here, low, high),
-                }
-            )
+            here = ratio(*zip(*both), is_exact=key == "stripped")
+            named = {"claim": f"{claim}: {tool}, {what}, {kind}", "range": f"{low:g} to {high:g}", "picture": picture}
+            rows.append({**named, "found": text(here), "verdict": verdict(here, low, high)})
     return rows
 
 
@@ -166,12 +141,8 @@ def plot(figure, sessions: list[dict]) -> None:
 def drawn(sessions: list[dict]) -> pd.DataFrame:
     """What the figure shows: of each session."""
     runs = [run for one in sessions for run in one["runs"] if run["row"] in TOOLS]
-    return pd.DataFrame(
-        [
-            {"tool": run["row"], "functions": run["functions"], "s, clean": clean(run), "KiB, stripped": kib(run)}
-            for run in runs
-        ]
-    )
+    rows = [(run["row"], run["functions"], clean(run), kib(run)) for run in runs]
+    return pd.DataFrame(rows, columns=["tool", "functions", "s, clean", "KiB, stripped"])
 
 
 def largest(sessions: list[dict]) -> int:

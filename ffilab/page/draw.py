@@ -7,6 +7,7 @@ import base64
 import html
 import json
 import re
+from functools import partial
 
 import pandas as pd
 from IPython.display import HTML, Markdown, display
@@ -50,11 +51,6 @@ def mark() -> str:
     return "" if _page["is_result"] else SMOKE
 
 
-def short_mark() -> str:
-    """Return the first word or two of the mark, for a sentence: the page's banner says the rest."""
-    return short(mark())
-
-
 def short(marked: str) -> str:
     """Return the first word or two of a mark."""
     return marked.partition(":")[0]
@@ -77,8 +73,14 @@ def figure(
     shown = framed(plot, caption, numbers, size) + ("" if data is None else csv_link(data, "figure"))
     display(HTML(shown))
     if name:
-        about = {"scrapbook": {"name": name, "mime_prefix": GLUE_PREFIX}}
-        display({f"{GLUE_PREFIX}text/html": shown}, raw=True, metadata=about)
+        _glued(name, "text/html", shown)
+
+
+def _glued(name: str, kind: str, shown: str, **kept) -> None:
+    """Hand something to the page: the same record that myst_nb.glue writes; importing myst_nb would bring Sphinx into the measured
+    kernels."""
+    about = {"scrapbook": {"name": name, "mime_prefix": GLUE_PREFIX}, **kept}
+    display({f"{GLUE_PREFIX}{kind}": shown}, raw=True, metadata=about)
 
 
 def framed(plot, caption: str, numbers: str, size: tuple[float, float], inside: str = "", which: str = "") -> str:
@@ -109,17 +111,12 @@ def player(
     script = f'<script type="application/json">{data}</script>'
     scene = scenes[chosen]
     size = 7.2, 1.2 + 0.45 * len(lanes_of(scene))
-    display(
-        HTML(framed(lambda figure: plot_scene(figure, scene), caption, numbers, size, script, ' data-player="gil"'))
-    )
+    drawn = partial(plot_scene, scene=scene)
+    display(HTML(framed(drawn, caption, numbers, size, script, ' data-player="gil"')))
 
 
+# What stands in a caption for a sentence, until all of the chapter is measured.
 PLACE = re.compile(r"⟦([^⟧]+)⟧")
-
-
-def place_of(name: str) -> str:
-    """Return what stands in a caption for a sentence, until all of the chapter is measured."""
-    return f"⟦{name}⟧"
 
 
 def filled_in(shown: str, said: dict[str, str]) -> str:
@@ -163,18 +160,8 @@ def spread_out(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def glue(name: str, value: str) -> None:
-    """Hand a text to the prose: {glue:text}`name`. Marked if this is a smoke test.
-
-    The same record that myst_nb.glue writes; importing myst_nb would bring Sphinx
-    into the measured kernels.
-    """
-    marked = short_mark()
-    shown = f"{value} ({marked})" if marked else value
-    display(
-        {f"{GLUE_PREFIX}text/plain": repr(shown)},
-        raw=True,
-        metadata={"scrapbook": {"name": name, "mime_prefix": GLUE_PREFIX}},
-    )
+    """Hand a text to the prose: {glue:text}`name`. Marked if this is a smoke test: the page's banner says the rest."""
+    _glued(name, "text/plain", repr(f"{value} ({short(mark())})" if mark() else value))
 
 
 def table(
@@ -205,9 +192,8 @@ def table(
     if columns or rows is not None:
         part = frame if rows is None else frame[rows]
         part = part[list(columns)] if columns else part
-        whole = rows_of(part, links) + folded(
-            f"The whole table: {frame.shape[0]} rows, {frame.shape[1]} columns", whole
-        )
+        size = f"{frame.shape[0]} rows, {frame.shape[1]} columns"
+        whole = rows_of(part, links) + folded(f"The whole table: {size}", whole)
     display(HTML(whole))
 
 
@@ -249,11 +235,7 @@ def keep_table(frame: pd.DataFrame, caption: str, name: str) -> None:
 
 def keep(name: str, what: dict) -> None:
     """Keep facts in the notebook without showing them: they lie in the metadata of an output that is glued nowhere."""
-    display(
-        {f"{GLUE_PREFIX}text/plain": "''"},
-        raw=True,
-        metadata={"scrapbook": {"name": name, "mime_prefix": GLUE_PREFIX}, KEPT: {name: what}},
-    )
+    _glued(name, "text/plain", "''", **{KEPT: {name: what}})
 
 
 def linked(rows: str, links: dict[str, str]) -> str:
@@ -268,19 +250,12 @@ def linked(rows: str, links: dict[str, str]) -> str:
 
 def false_alarms(record: Record, copies: list[tuple[str, str]]) -> pd.DataFrame:
     """Return the running A/A test as a table: each (arm, second copy of it) on every interpreter."""
-    return pd.DataFrame(
-        [
-            {
-                "CPython": label,
-                "arm": arm,
-                "same / same": text(comparison.ratio),
-                "n (layouts)": comparison.estimate.n,
-                "smallest effect to be found": f"{comparison.mde:.2%}",
-                "false alarm": "no" if above(comparison.ratio, 1) == OPEN else "yes",
-            }
-            for label, arm, comparison in statistics.false_alarms(record, copies)
-        ]
-    )
+    rows = []
+    for label, arm, comparison in statistics.false_alarms(record, copies):
+        alarm = "no" if above(comparison.ratio, 1) == OPEN else "yes"
+        rows.append((label, arm, text(comparison.ratio), comparison.estimate.n, f"{comparison.mde:.2%}", alarm))
+    columns = ["CPython", "arm", "same / same", "n (layouts)", "smallest effect to be found", "false alarm"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def plain(text: str) -> str:

@@ -54,29 +54,19 @@ def coverage_page(sessions: list[dict], coverage: list[dict], levels: list[dict]
     )
 
 
-def tools(rounds: list[dict]) -> list[dict]:
-    """Of each tool of the study of wheels: in how many runs it found the slower one, and called the copy different; seconds of a run."""
+def wheels_page(rounds: list[dict]) -> str:
+    """How often each tool tells a wheel with 1 % more instructions from its original, and a copy from it; seconds of a run."""
     runs = [run for one in rounds for run in one["runs"]]
     rows = []
     for name in dict.fromkeys(run["row"] for run in runs):
-        said = {
-            other: [run["said"] for run in runs if (run["row"], run["other"]) == (name, other)]
-            for other in ("more", "copy")
-        }
+        own = [run for run in runs if run["row"] == name]
+        more, copy = ([run["said"] for run in own if run["other"] == other] for other in ("more", "copy"))
+        right, wrong = more.count("slower"), len(copy) - copy.count("no difference")
         rows.append(
-            {
-                "name": name,
-                "right": Share(said["more"].count("slower"), len(said["more"])),
-                "wrong": Share(len(said["copy"]) - said["copy"].count("no difference"), len(said["copy"])),
-                "seconds": statistics.median(run["seconds"] for run in runs if run["row"] == name),
-            }
+            {"name": name, "right": Share(right, len(more)), "wrong": Share(wrong, len(copy))}
+            | {"seconds": statistics.median(run["seconds"] for run in own)}
         )
-    return rows
-
-
-def wheels_page(rounds: list[dict]) -> str:
-    """How often each tool tells a wheel with 1 % more instructions from its original, and a copy from it."""
-    return filled("wheels.md", study=STUDY, rounds=rounds, tools=tools(rounds), level=WHEELS_LEVEL)
+    return filled("wheels.md", study=STUDY, rounds=rounds, tools=rows, level=WHEELS_LEVEL)
 
 
 def object_model_page(sessions: list[dict]) -> str:
@@ -85,13 +75,10 @@ def object_model_page(sessions: list[dict]) -> str:
         return filled("object_model.md", study=STUDY, found=None, tools={}, questions={}, alike=set())
     (found,) = sessions
     questions = {}
-    for topic, asked in found["questions"].items():
-        for question in asked:
-            # By tool; both builds, where they differ.
-            questions[topic, question] = [
-                " / ".join(dict.fromkeys(answered(given[tool], topic, question) for given in found["answers"].values()))
-                for tool in found["tools"]
-            ]
+    for topic, question in [(topic, question) for topic, asked in found["questions"].items() for question in asked]:
+        given = [[answered(of[tool], topic, question) for of in found["answers"].values()] for tool in found["tools"]]
+        # By tool; both builds, where they differ.
+        questions[topic, question] = [" / ".join(dict.fromkeys(answers)) for answers in given]
     return filled(
         "object_model.md",
         study=STUDY,

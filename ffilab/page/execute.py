@@ -30,6 +30,14 @@ from ffilab.run.subprocesses import disk_full, end_leftovers, group, tail
 CELL_TIMEOUT_S = {"smoke": 300, "room": 900, "quick": 1800, "full": 7200}
 CHAPTER_TIMEOUT_S = {"smoke": 600, "room": 1800, "quick": 3600, "full": 14400}
 START_TIMEOUT_S = 120
+# How a run ended badly (run_notebook.py), for the reader.
+ENDED = {
+    "raised": "The {chapter} stopped in cell {cell} with {name}: {message}",
+    "timeout": "Cell {cell} of the {chapter} ran into its time limit and was ended; see {log}.",
+    "died": "The Jupyter kernel of the {chapter} died in cell {cell} ({how}); its output is in {log}.",
+    "no kernel": "The Jupyter kernel of the {chapter} is not set up: run `python3 ffilab/bootstrap.py kernels`.",
+    "failed": "The {chapter} failed ({name} {message}); see {log}.",
+}
 
 
 def execute(
@@ -77,11 +85,7 @@ def execute(
         }
         environment = {
             **os.environ,
-            **settings.telling(
-                source=source and str(source),
-                earlier=list(earlier),
-                progress=str(progress),
-            ),
+            **settings.telling(source=source and str(source), earlier=list(earlier), progress=str(progress)),
             settings.BUDGET: budget,
             settings.LANGUAGE: language,
             "PYTHONPATH": str(ROOT),
@@ -193,25 +197,10 @@ def _check(name: str, path: Path, code: int | None, limit: float, answer: Path, 
         end = {"ended": "failed", "message": tail(log, 1)}
         if code < 0:
             end["message"] = f"the process that ran its cells was ended by {signal.Signals(-code).name}"
-    match end["ended"]:
-        case "raised":
-            raise UserError(f"The chapter {name} stopped in cell {end['cell']} with {end['name']}: {end['message']}")
-        case "timeout":
-            raise UserError(
-                f"Cell {end['cell']} of the chapter {name} ran into its time limit and was ended; see {log}."
-            )
-        case "died":
-            raise UserError(
-                f"The Jupyter kernel of the chapter {name} died in cell {end['cell']} ({end['how']}); its output is in {log}."
-            )
-        case "no kernel":
-            raise UserError(
-                f"The Jupyter kernel of the chapter {name} is not set up: run `python3 ffilab/bootstrap.py kernels`."
-            )
-        case "failed" if "No space left on device" in end["message"]:
-            raise disk_full(path.parent)
-        case "failed":
-            raise UserError(f"The chapter {name} failed ({end.get('name', '')} {end['message']}); see {log}.")
+    if end["ended"] == "failed" and "No space left on device" in end["message"]:
+        raise disk_full(path.parent)
+    if form := ENDED.get(end["ended"]):
+        raise UserError(form.format(chapter=f"chapter {name}", log=log, **{"name": "", **end}))
     cells = nbformat.read(path, as_version=4).cells if path.exists() else []
     book = [(i, c) for i, c in enumerate(cells, 1) if c.cell_type == "code" and YOURS not in c.metadata.get("tags", [])]
     unrun = [i for i, c in book if c.source and not c.execution_count]

@@ -20,7 +20,6 @@ STYLE = "figures.css"
 HTML = {"text/html", f"{draw.GLUE_PREFIX}text/html"}
 IMAGE = re.compile(r'<img ([^>]*?)\s*src="data:image/svg\+xml;base64,([^"]+)">')
 CSV = re.compile(r'href="data:text/csv;base64,([^"]+)"')
-SIZE = re.compile(r'<svg[^>]*?\swidth="([\d.]+)pt"[^>]*?\sheight="([\d.]+)pt"|<svg[^>]*?\sheight="([\d.]+)pt"[^>]*?\swidth="([\d.]+)pt"')  # fmt: skip
 SWITCH = re.compile(r"<style>\s*\.ffi-dark .*?</style>", re.S)
 
 
@@ -38,7 +37,8 @@ def set_apart(page: nbformat.NotebookNode, static: Path, address: str) -> None:
 def image(attributes: str, drawing: str, static: Path, address: str) -> str:
     """Return an element that loads a drawing from a file when it comes into sight; its place is kept free until then."""
     source = keep(lighter(drawing).encode(), "svg", static, address)
-    width, height = (round(float(points) * 4 / 3) for points in size(drawing))
+    points = (re.search(rf'<svg[^>]*?\s{side}="([\d.]+)pt"', drawing)[1] for side in ("width", "height"))
+    width, height = (round(float(each) * 4 / 3) for each in points)
     return f'<img {attributes} width="{width}" height="{height}" loading="lazy" decoding="async" src="{source}">'
 
 
@@ -62,23 +62,14 @@ def slug(*names: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", " ".join(names).lower()).strip("-")
 
 
-def size(drawing: str) -> tuple[str, str]:
-    """Return width and height in points."""
-    match = SIZE.search(drawing)
-    return (match[1], match[2]) if match[1] else (match[4], match[3])
-
-
 def lighter(drawing: str) -> str:
     """Round coordinates to a hundredth of a point, and drop comments and metadata."""
     drawing = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", drawing, flags=re.S)
-    drawing = re.sub(
-        r' (d|x|y|points)="([^"]*)"',
-        lambda match: (
-            f' {match[1]}="{re.sub(r"-?[0-9]+[.][0-9]+", lambda digits: f"{float(digits[0]):.2f}".rstrip("0").rstrip("."), match[2])}"'
-        ),
-        drawing,
-    )
-    return re.sub(r"\s*\n\s*", "\n", drawing)
+
+    def rounded(text: re.Match) -> str:
+        return re.sub(r"-?[0-9]+[.][0-9]+", lambda each: f"{float(each[0]):.2f}".rstrip("0").rstrip("."), text[0])
+
+    return re.sub(r"\s*\n\s*", "\n", re.sub(r' (d|x|y|points)="[^"]*"', rounded, drawing))
 
 
 def style() -> str:

@@ -54,14 +54,11 @@ def read() -> dict:
 def plot(figure, frame: pd.DataFrame, declared: dict) -> None:
     """Draw a dot for each row: its value on a log axis, by group; one line for each hue. The farthest ones are named."""
     axes = figure.subplots()
-    groups, hues = list(dict.fromkeys(frame[declared["group"]])), list(dict.fromkeys(frame[declared["hue"]]))
-    heights = [
-        groups.index(row[declared["group"]]) + (hues.index(row[declared["hue"]]) - (len(hues) - 1) / 2) * 0.3
-        for _, row in frame.iterrows()
-    ]
-    frame = frame.assign(height=heights)
+    group, hue_of = frame[declared["group"]], frame[declared["hue"]]
+    groups, hues = list(dict.fromkeys(group)), list(dict.fromkeys(hue_of))
+    frame = frame.assign(height=group.map(groups.index) + (hue_of.map(hues.index) - (len(hues) - 1) / 2) * 0.3)
     for number, hue in enumerate(hues):
-        part = frame[frame[declared["hue"]] == hue]
+        part = frame[hue_of == hue]
         look = {"s": 22, "alpha": 0.75, "marker": draw.MARKERS[number], "label": f"CPython {hue}"}
         axes.scatter(part[declared["value"]], part.height, **look)
     for _, row in farthest(frame, declared).iterrows():
@@ -76,14 +73,6 @@ def plot(figure, frame: pd.DataFrame, declared: dict) -> None:
     axes.grid(axis="y", visible=False)
     draw.plain_ticks(axes.xaxis)
     draw.legend_above(axes, len(hues))
-
-
-def drawn_rows(kept: tables.Table, declared: dict) -> pd.DataFrame:
-    """Return the rows to draw: those with a value, of the declared hues, without the group that the others are compared with."""
-    frame = kept.frame.dropna(subset=[declared["value"]])
-    return frame[
-        frame[declared["hue"]].isin(map(in_words, declared["hues"])) & (frame[declared["group"]] != declared["floor"])
-    ]
 
 
 def farthest(frame: pd.DataFrame, declared: dict) -> pd.DataFrame:
@@ -104,23 +93,22 @@ def ranges(frame: pd.DataFrame, declared: dict) -> str:
 def finding(frame: pd.DataFrame, declared: dict) -> str:
     """Write the caption: the kind of call that is slowest, and how slow it is."""
     top = farthest(frame, declared).iloc[0]
-    return words.translated(SLOWEST).format(
-        what=top[declared["item"]],
-        by=top[declared["group"]],
-        label=top[declared["hue"]],
-        times=f"{top[declared['value']]:.0f}",
-    )
+    what, by, label = (top[declared[name]] for name in ("item", "group", "hue"))
+    return words.translated(SLOWEST).format(what=what, by=by, label=label, times=f"{top[declared['value']]:.0f}")
 
 
 def figure(tree: Path, declared: dict) -> str:
     """Save the figure for light and dark pages, and return it with its caption; a sentence if there is nothing to draw."""
     kept = tables.read(declared["chapter"], declared["table"])
-    frame = None if kept is None else drawn_rows(kept, declared)
-    if frame is None or frame.empty:
+    frame = pd.DataFrame() if kept is None else kept.frame.dropna(subset=[declared["value"]])
+    if not frame.empty:
+        # Of the declared hues, without the group that the others are compared with.
+        frame = frame[frame[declared["hue"]].isin(map(in_words, declared["hues"]))]
+        frame = frame[frame[declared["group"]] != declared["floor"]]
+    if frame.empty:
         return words.translated(NOTHING_YET) + "\n"
-    for mode, drawn in draw.pictures(
-        lambda canvas: plot(canvas, frame, declared), (7.2, 4.4), draw.short(kept.mark)
-    ).items():
+    drawing = partial(plot, frame=frame, declared=declared)
+    for mode, drawn in draw.pictures(drawing, (7.2, 4.4), draw.short(kept.mark)).items():
         (tree / "book" / "_static" / f"front-{mode}.svg").write_bytes(drawn)
     return filled(
         "front_figure.md",
@@ -137,13 +125,11 @@ def figure(tree: Path, declared: dict) -> str:
 
 def surprises(tree: Path, copy: advice.Copy) -> str:
     """List the first few surprises that have a number: decided ones first."""
-    decided, open_ = [], []
-    for surprise in advice.read(FILE, "surprise"):
-        if (is_decided := advice.is_decided(surprise, copy)) is not None:
-            (decided if is_decided else open_).append(surprise)
+    all_of_them = [(advice.is_decided(surprise, copy), surprise) for surprise in advice.read(FILE, "surprise")]
+    known = [(is_decided, surprise) for is_decided, surprise in all_of_them if is_decided is not None]
     lines = [
         f"{number}. {surprise.say} {advice.evidence(surprise, copy)} {link(tree, surprise.link)}"
-        for number, surprise in enumerate((decided + open_)[:SURPRISES], 1)
+        for number, (_, surprise) in enumerate(sorted(known, key=lambda one: not one[0])[:SURPRISES], 1)
     ]
     return "\n".join(lines or [words.translated("No chapter of this copy has a number for one yet.")]) + "\n"
 
@@ -188,14 +174,13 @@ def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
     found_cells = {}
     for row in cells.frame.to_dict("records"):
         address = f"{page}#{files.slug(row['CPython'], row['binding'], row['signature'])}"
-        measured = row["ns"] is not None and math.isfinite(row["ns"])
-        text = draw.text(Interval(row["ns"], row["ns, low"], row["ns, high"]), "ns") if measured else row["why"] or ""
-        short = (
-            in_short(row["ns"])
-            if measured
-            else words.translated(NO_NUMBER) + (f" ({row['why']})" if row["why"] else "")
-        )
-        found_cells[",".join(str(at[key][row[key]]) for key in keys)] = [short, text, address]
+        if row["ns"] is not None and math.isfinite(row["ns"]):
+            text = draw.text(Interval(row["ns"], row["ns, low"], row["ns, high"]), "ns")
+            shown = [in_short(row["ns"]), text, address]
+        else:
+            why = row["why"] or ""
+            shown = [words.translated(NO_NUMBER) + f" ({why})" * bool(why), why, address]
+        found_cells[",".join(str(at[key][row[key]]) for key in keys)] = shown
     found_pairs = {}
     for row in pairs.frame.to_dict("records"):
         key = [at["CPython"].get(row["CPython"]), at["signature"].get(row["signature"])]
@@ -203,7 +188,6 @@ def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
         is_second, how = ending(row)
         faster_by = times(max(row["ratio"], 1 / row["ratio"])) if how == "faster" else ""
         found_pairs[",".join(map(str, key + both[:: -1 if is_second else 1]))] = [how, faster_by]
-    mark = cells.mark or pairs.mark
     return {
         "names": names,
         "cells": found_cells,
@@ -211,7 +195,7 @@ def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
         "words": words.translated(ANSWERS),
         "fields": words.translated(FIELDS),
         "none": words.translated(NO_NUMBER),
-        "mark": mark,
+        "mark": cells.mark or pairs.mark,
     }
 
 
@@ -292,11 +276,12 @@ def ways(declared: list[dict]) -> list[dict]:
 def write(tree: Path, copy: advice.Copy, folder: Path) -> None:
     """Write the generated parts of the page into a folder, and those of the instructors' page that are made of the same."""
     declared = read()
-    (folder / "front_figure.md").write_text(figure(tree, declared["figure"]))
-    (folder / "surprises.md").write_text(surprises(tree, copy))
-    (folder / "chooser.md").write_text(chooser(tree, declared["chooser"], declared["example"]))
-    for part in ("safe", "quick"):
-        (folder / f"questions_{part}.md").write_text(questions(tree, copy, part))
     found = {"ways": ways(declared["way"]), "link": partial(link, tree)}
-    (folder / "ways.md").write_text(filled("ways.md", **found))
-    (folder / "clock.md").write_text(filled("clock.md", **found))
+    for name, text in {
+        "front_figure": figure(tree, declared["figure"]),
+        "surprises": surprises(tree, copy),
+        "chooser": chooser(tree, declared["chooser"], declared["example"]),
+        **{f"questions_{part}": questions(tree, copy, part) for part in ("safe", "quick")},
+        **{name: filled(f"{name}.md", **found) for name in ("ways", "clock")},
+    }.items():
+        (folder / f"{name}.md").write_text(text)

@@ -45,21 +45,21 @@ class Point:
     language: str = "cpp"
 
 
-def cards(path: Path = FILE) -> list[Card]:
+def cards() -> list[Card]:
     """Read the cards in order. Raises UserError for advice that belongs to none of them."""
     declared = [
         Card(**{**entry, "tables": tuple(Shown(**table) for table in entry.pop("tables", ()))})
-        for entry in words.translated(tomllib.loads(path.read_text(encoding="utf-8"))["card"])
+        for entry in words.translated(tomllib.loads(FILE.read_text(encoding="utf-8"))["card"])
     ]
     known = {card.name + place for card in declared for place in ON_CARDS}
-    if homeless := {advised.part for advised in advice.read(path)} - known:
-        raise UserError(f"{path.name}: advice for cards that are not there: {', '.join(sorted(homeless))}.")
+    if homeless := {advised.part for advised in advice.read(FILE)} - known:
+        raise UserError(f"{FILE.name}: advice for cards that are not there: {', '.join(sorted(homeless))}.")
     return declared
 
 
-def points(path: Path = CHECKS) -> list[Point]:
+def points() -> list[Point]:
     """Read the checklist."""
-    return [Point(**entry) for entry in tomllib.loads(path.read_text(encoding="utf-8"))["check"]]
+    return [Point(**entry) for entry in tomllib.loads(CHECKS.read_text(encoding="utf-8"))["check"]]
 
 
 def cards_page(tree: Path, copy: advice.Copy) -> str:

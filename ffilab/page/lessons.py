@@ -47,9 +47,7 @@ def in_notebook(chapter: Chapter) -> list[str]:
     return [text for cell in cells for text in IN_NOTEBOOK.findall(cell.source) if "{glue" not in text]
 
 
-def notes_page(chapters: list[Chapter], with_slides: bool = True) -> str:
+def notes_page(chapters: list[Chapter]) -> str:
     """Write a section for each chapter, with links to it and to its slides."""
     titles = {chapter.name: re.match(r"# (.+)", chapter.openings[0])[1] for chapter in chapters}
-    return filled(
-        "lessons.md", chapters=chapters, titles=titles, with_slides=with_slides, in_notebook=in_notebook, notes=notes
-    )
+    return filled("lessons.md", chapters=chapters, titles=titles, in_notebook=in_notebook, notes=notes)

@@ -54,36 +54,32 @@ class Place:
 def places(corners: list[Corner], rows: list[dict], identifier: str) -> list[Place]:
     """Return every corner with its state. Corners that the talk sorts by cost have the state that the claim on corners gave them."""
     by_claim = {row["id"]: row for row in rows}
-    return [_place(corner, by_claim, by_claim.get(identifier, {})) for corner in corners]
 
+    def place(corner: Corner) -> Place:
+        if not corner.claim:
+            return Place(corner, SHOWN if corner.page else NOT_TESTED)
+        row = by_claim.get(corner.claim, {})
+        part = ledger.part_of(*(by_claim.get(identifier), corner.test) if corner.bold else (row, corner.number))
+        if not part:
+            measured = row.get("verdict", NOT_MEASURED) not in (NOT_MEASURED, verdicts.NOT_WRITTEN)
+            return Place(corner, NO_NUMBER if measured else NOT_MEASURED, row.get("reason", ""))
+        if part["verdict"] == verdicts.NO_NUMBER:
+            return Place(corner, NO_NUMBER, part["reason"])
+        return Place(corner, part["verdict"], part["reason"], bool(row.get("stale")))
 
-def _place(corner: Corner, by_claim: dict[str, dict], judged: dict) -> Place:
-    if not corner.claim:
-        return Place(corner, SHOWN if corner.page else NOT_TESTED)
-    row = by_claim.get(corner.claim, {})
-    part = ledger.part_of(judged, corner.test) if corner.bold else ledger.part_of(row, corner.number)
-    if not part:
-        measured = row.get("verdict", NOT_MEASURED) not in (NOT_MEASURED, verdicts.NOT_WRITTEN)
-        return Place(corner, NO_NUMBER if measured else NOT_MEASURED, row.get("reason", ""))
-    if part["verdict"] == verdicts.NO_NUMBER:
-        return Place(corner, NO_NUMBER, part["reason"])
-    return Place(corner, part["verdict"], part["reason"], bool(row.get("stale")))
+    return list(map(place, corners))
 
 
 def laid_out(shown: list[Place]) -> dict:
     """Where everything of the picture stands: its size, a band for each level, and each corner in its cell."""
     top, bands, entries = HEAD, [], []
     for level in LEVELS:
-        cells = [
-            [place for place in shown if (place.corner.level, place.corner.costs) == (level, cost)] for cost in COLUMNS
-        ]
+        of_level, first = [place for place in shown if place.corner.level == level], top + ROW + PAD + 9
+        cells = [[place for place in of_level if place.corner.costs == cost] for cost in COLUMNS]
         height = PAD + LINE * max(1, *map(len, cells))
         bands.append({"level": level, "top": top, "height": height})
-        for number, cell in enumerate(cells):
-            entries += [
-                {"place": place, "x": number * COLUMN + PAD, "y": top + ROW + PAD + 9 + line * LINE}
-                for line, place in enumerate(cell)
-            ]
+        for x, cell in enumerate(cells):
+            entries += [{"place": one, "x": x * COLUMN + PAD, "y": first + y * LINE} for y, one in enumerate(cell)]
         top += ROW + height
     return {"width": len(COLUMNS) * COLUMN, "height": top, "bands": bands, "entries": entries, "column": COLUMN}
 

@@ -6,10 +6,9 @@ A scene is a list of rows (lane, state, begin and end in ns); its key names the 
 from collections.abc import Callable, Iterable
 
 import pandas as pd
-from IPython.display import Markdown, display
 
 from ffilab.measure.case import Case
-from ffilab.measure.session import Session, source
+from ffilab.measure.session import Session
 from ffilab.page.plots import PALETTE
 
 Row = tuple[str, str, float, float]
@@ -20,16 +19,8 @@ HAS, WAITS, OVER = "has the GIL", "waits for the GIL", "a switch interval is ove
 RUNS, STILL, REQUEST = "runs; there is no GIL", "does not run", "request"
 ASLEEP, HOLDING = "sleeps in C, without the GIL", "sleeps in C, with the GIL"
 # How a state is drawn, and whether it has the token.
-KINDS = {
-    HAS: "has",
-    HOLDING: "has",
-    WAITS: "waits",
-    REQUEST: "apart",
-    ASLEEP: "apart",
-    RUNS: "apart",
-    STILL: "still",
-    OVER: "mark",
-}
+KINDS = {HAS: "has", HOLDING: "has", WAITS: "waits", **dict.fromkeys((REQUEST, ASLEEP, RUNS), "apart")}
+KINDS |= {STILL: "still", OVER: "mark"}
 WORDS = {
     "player": "Player",
     "play": "Play",
@@ -40,16 +31,11 @@ WORDS = {
     "nothing": "nothing noted",
     "token": "GIL",
 }
-# Records of a version that had no player.
-NOTHING = "These records do not hold who had the GIL from moment to moment: `make chapter NAME={chapter}` measures it."
 
 
 def recorded(session: Session, title: str, cases: list[Case]) -> pd.DataFrame:
-    """One process of each case, as a frame of the session; without rows, if the session reads records that lack them."""
-    if source() is None or title in {line["title"] for line in session.record.experiments}:
-        return session.run(title, cases, 1)
-    display(Markdown(NOTHING.format(chapter=session.chapter)))
-    return pd.DataFrame(columns=["interpreter", "process", "ended", *cases[0].columns])
+    """One process of each case, as a frame of the session."""
+    return session.run(title, cases, 1)
 
 
 def first_of_each(frame: pd.DataFrame, *columns: str) -> dict[tuple[str, ...], dict]:
@@ -65,22 +51,21 @@ def digits(number: float) -> str:
 
 def as_data(scenes: Scenes, settings: tuple[str, ...], first: tuple[str, ...], say: Callable[[str], str]) -> dict:
     """What the script reads: lanes and states by number, times in µs, all words in the page's language, as `say` has them."""
-    lanes = list(dict.fromkeys(lane for scene in scenes.values() for lane, *_ in scene))
+    lanes = lanes_of(*scenes.values())
     states = [state for state in KINDS if any(state == row[1] for scene in scenes.values() for row in scene)]
     values = [list(dict.fromkeys(key[number] for key in scenes)) for number in range(len(settings))]
+
+    def numbered(row: Row) -> list[int]:
+        lane, state, begin, end = row
+        return [lanes.index(lane), states.index(state), round(begin / 1e3), round(end / 1e3)]
+
     return {
         "words": {key: say(text) for key, text in WORDS.items()},
         "settings": [[say(name), list(map(say, found))] for name, found in zip(settings, values)],
         "first": list(map(say, first)),
         "lanes": list(map(say, lanes)),
         "states": [[say(state), KINDS[state]] for state in states],
-        "scenes": {
-            "|".join(map(say, key)): [
-                [lanes.index(lane), states.index(state), round(begin / 1e3), round(end / 1e3)]
-                for lane, state, begin, end in scene
-            ]
-            for key, scene in scenes.items()
-        },
+        "scenes": {"|".join(map(say, key)): list(map(numbered, scene)) for key, scene in scenes.items()},
     }
 
 
@@ -136,8 +121,8 @@ def interval_over(rows: list[Row], interval: float = SWITCH_INTERVAL) -> list[Ro
     ]
 
 
-def lanes_of(scene: list[Row]) -> list[str]:
-    return list(dict.fromkeys(lane for lane, *_ in scene))
+def lanes_of(*scenes: list[Row]) -> list[str]:
+    return list(dict.fromkeys(lane for scene in scenes for lane, *_ in scene))
 
 
 # Colours of the palette, and hatches, by kind.

@@ -48,27 +48,12 @@ def render() -> Path:
         log.unlink(missing_ok=True)
         out = BUILD / "press"
         shutil.rmtree(out, ignore_errors=True)
-        code = logged(
-            [
-                str(Path(sys.executable).with_name("jupyter-book")),
-                "build",
-                str(tree),
-                "--path-output",
-                str(out),
-                "-W",
-                "-n",
-                "--keep-going",
-            ],
-            log,
-            env={
-                **os.environ,
-                "PYTHONWARNINGS": "ignore",
-                "PYTHONPATH": str(ROOT),
-                "JUPYTER_PATH": str(ROOT / "kernels"),
-            },
-        )
-        if code:
-            raise UserError(f"Jupyter Book reported errors or warnings ({_warnings(log)}); read {log}.")
+        command = [str(Path(sys.executable).with_name("jupyter-book")), "build", str(tree), "--path-output", str(out)]
+        environment = {"PYTHONWARNINGS": "ignore", "PYTHONPATH": str(ROOT), "JUPYTER_PATH": str(ROOT / "kernels")}
+        if logged([*command, "-W", "-n", "--keep-going"], log, env={**os.environ, **environment}):
+            lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
+            said = "; ".join([line for line in lines if "WARNING" in line or "ERROR" in line][:3]) or "see the log"
+            raise UserError(f"Jupyter Book reported errors or warnings ({said}); read {log}.")
         for chapter in chapters():
             if chapter.is_executed:
                 downloads(chapter, out / "_build" / "html")
@@ -105,7 +90,9 @@ def assemble(tree: Path) -> Path:
         # A page of an older version may lack a part, or quote what is no longer there.
         for name, text in not_measured(chapter).items():
             if name in measured and not gone(measured[name], folder):
-                link_terms(measured[name], glossary)
+                typed = [c for c in measured[name].cells if c.cell_type == "markdown" and c.id != BANNER]
+                for cell, linked in zip(typed, terms.linked([cell.source for cell in typed], glossary)):
+                    cell.source = linked
                 files.set_apart(measured[name], tree / "book" / "_static", "../../_static")
                 for language in languages if name == chapter.name else ():
                     translation.switch(measured[name], name, language)
@@ -143,13 +130,6 @@ def write_translated(chapter: Chapter, language: str, folder: Path, tree: Path) 
     translation.switch(page, chapter.name)
     files.set_apart(page, tree / "book" / "_static", "../../_static")
     nbformat.write(page, path)
-
-
-def link_terms(page: nbformat.NotebookNode, glossary: dict[str, list[str]]) -> None:
-    """Link the glossary's terms in the typed prose of a page."""
-    typed = [cell for cell in page.cells if cell.cell_type == "markdown" and cell.id != BANNER]
-    for cell, text in zip(typed, terms.linked([cell.source for cell in typed], glossary)):
-        cell.source = text
 
 
 def downloads(chapter: Chapter, html: Path) -> None:
@@ -198,10 +178,3 @@ def not_measured(chapter: Chapter) -> dict[str, str]:
         f"`make chapter NAME={chapter.name}`, or `make book` for all of them.\n:::\n"
         for name, page in split(chapter.notebook, chapter.name).items()
     }
-
-
-def _warnings(log: Path) -> str:
-    lines = [
-        line.strip() for line in log.read_text(errors="replace").splitlines() if "WARNING" in line or "ERROR" in line
-    ]
-    return "; ".join(lines[:3]) or "see the log"

@@ -28,12 +28,6 @@ PR_SET_PDEATHSIG = 1
 now = {"cell": 0, "how": "it did not say how"}
 
 
-def end_with_parent() -> None:
-    """Have Linux kill this process when its parent ends. The Jupyter kernel ends a second later: it looks for this process."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
 def follow(client: type) -> None:
     """Note which cell is run, and what became of the kernel's process."""
     execute_cell = client.execute_cell
@@ -92,7 +86,9 @@ def run(order: dict) -> dict:
 
 
 if __name__ == "__main__":
-    end_with_parent()
+    if sys.platform == "linux":
+        # It is killed when its parent ends. The Jupyter kernel ends a second later: it looks for this process.
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     order = json.loads(sys.argv[1])
     try:
         Path(order["answer"]).write_text(json.dumps(run(order)))

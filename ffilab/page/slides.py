@@ -71,10 +71,12 @@ def plain(text: str, glued_texts: dict[str, str]) -> str:
 def deck(chapter: Chapter) -> Deck:
     """Make the slides of an executed chapter."""
     notebook = chapter.executed_notebook
-    glued_texts, facts = glued(notebook), chapter.facts
+    glued_texts = glued(notebook)
     title = re.match(r"# (.+)", notebook.cells[0].source)[1]
     new = Deck(chapter.name, title)
-    new.slides.append(Slide(title, standing(chapter, facts), notes=lessons.general(chapter)))
+    # Where the numbers come from, and which marks apply to all of them.
+    standing = filled("standing.md", facts=chapter.facts, changed=chapter.changed()).strip()
+    new.slides.append(Slide(title, standing, notes=lessons.general(chapter)))
     heading, asked, expected, verdicts = "", {}, lessons.expected(chapter), []
     for cell in notebook.cells:
         text = cell.source if cell.cell_type == "markdown" else ""
@@ -92,13 +94,8 @@ def deck(chapter: Chapter) -> Deck:
                 ]
             for number, answer in PREDICTED.findall(part):
                 question = f"> {plain(asked.get(number, ''), glued_texts)}".replace("\n", " ")
-                new.slides.append(
-                    Slide(
-                        f"You predicted ({number})",
-                        f"{question}\n\n{plain(answer, glued_texts)}",
-                        notes=expected.get(number, ""),
-                    )
-                )
+                body = f"{question}\n\n{plain(answer, glued_texts)}"
+                new.slides.append(Slide(f"You predicted ({number})", body, notes=expected.get(number, "")))
             if heading == "Key points" and (points := re.search(r"(?:^- .+\n?)+", part, re.M)):
                 new.slides.append(Slide("Key points", plain(points[0], glued_texts)))
         for output in cell.get("outputs", []):
@@ -110,11 +107,6 @@ def deck(chapter: Chapter) -> Deck:
     # A slide holds so many that they can be read from the last row.
     new.slides += [Slide("Verdicts of this run", "\n".join(verdicts[n : n + 5])) for n in range(0, len(verdicts), 5)]
     return new
-
-
-def standing(chapter: Chapter, facts: dict) -> str:
-    """Say where the numbers come from, and which marks apply to all of them."""
-    return filled("standing.md", facts=facts, changed=chapter.changed()).strip()
 
 
 def pictured(deck: Deck, heading: str, figure: str) -> Slide:

@@ -17,16 +17,6 @@ from ffilab.setup.catalogue import FREE_THREADED, GIL
 from ffilab.setup.installed import same_build
 
 
-def chapters_page() -> str:
-    """Make a table of the facts of each page: Jupyter kernel, GIL, budget, duration, when, and whether it is fresh."""
-    return filled("chapters.md", chapters=chapters(), minutes=minutes)
-
-
-def partner_of(label: str) -> str:
-    """Return the label of the other build of a version. The catalogue need not know it: records may come from elsewhere."""
-    return label.removesuffix("t") if label.endswith("t") else f"{label}t"
-
-
 def interpreters_page() -> str:
     """Say which interpreters the pages were measured on, how they were built, which were left out, and how to add them."""
     builds = {}
@@ -35,7 +25,9 @@ def interpreters_page() -> str:
             builds[label, facts["version"], facts["route"], facts["config_args"]] = facts
     rows = []
     for (label, version, route, flags), facts in sorted(builds.items()):
-        partners = [other for (name, *_), other in builds.items() if name == partner_of(label)]
+        # The catalogue need not know it: records may come from elsewhere.
+        partner = label.removesuffix("t") if label.endswith("t") else f"{label}t"
+        partners = [other for (name, *_), other in builds.items() if name == partner]
         same = "no partner here" if not partners else "yes" if any(same_build(facts, p) for p in partners) else "no"
         rows.append((label, version.split(" (")[0], route, same, f"`{flags}`"))
     return filled(
@@ -50,7 +42,7 @@ def characteristics_page(rows: list[dict]) -> str:
     for budget in study.BUDGETS:
         usual = [found[claim, "as published", budget] for claim in claims if (claim, "as published", budget) in found]
         parts = [study.part_wrong(part) for row in rows if row["budget"] == budget for part in row["parts"]]
-        often = sum(not study.falls_short(row) for row in usual)
+        often = sum(study.right_share(row) >= study.MIN_RIGHT for row in usual)
         budgets[budget] = {"usual": len(usual), "often": often, "worst": max(parts, default=0)}
     fewest = min(row["runs"] for row in rows)
     return filled(
@@ -71,9 +63,7 @@ def characteristics_page(rows: list[dict]) -> str:
 def in_order() -> list[Chapter]:
     """Return the chapters in the order of the table of contents."""
     toc = (ROOT / "_toc.yml").read_text()
-    return sorted(
-        (chapter for chapter in chapters() if chapter.page in toc), key=lambda chapter: toc.index(chapter.page)
-    )
+    return sorted((one for one in chapters() if one.page in toc), key=lambda one: toc.index(one.page))
 
 
 def course_page() -> str:
@@ -84,11 +74,6 @@ def course_page() -> str:
         stated = [sum(map(int, re.findall(rf"{part}: (\d+) minutes", text))) for part in ("Teaching", "Exercises?")]
         rows.append((chapter, *stated))
     return filled("course.md", rows=rows)
-
-
-def budgets_page() -> str:
-    """Show the budgets, with the numbers that experiments take from them."""
-    return filled("budgets.md", budgets=BUDGETS)
 
 
 def minutes_page(rows: list[dict]) -> str:
@@ -103,18 +88,21 @@ def minutes_page(rows: list[dict]) -> str:
 def write(folder: Path, rows: list[dict]) -> None:
     """Write the generated parts into `folder`, from where the pages include them."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "budgets.md").write_text(budgets_page())
-    (folder / "course.md").write_text(course_page())
-    (folder / "instructors.md").write_text(lessons.notes_page(in_order()))
-    (folder / "chapters.md").write_text(chapters_page())
-    (folder / "interpreters.md").write_text(interpreters_page())
-    (folder / "matrix.md").write_text(matrix.page(folder.parents[1]))
-    (folder / "map.md").write_text(corner_map.page(rows))
-    (folder / "minutes.md").write_text(minutes_page(rows))
-    studies = (evidence.read(name) for name in ("sessions", "coverage", "levels"))
-    (folder / "coverage.md").write_text(evidence.coverage_page(*studies))
-    (folder / "characteristics.md").write_text(characteristics_page(characteristics.kept()))
-    (folder / "wheels.md").write_text(evidence.wheels_page(evidence.read("wheels")))
-    (folder / "wheel_cost.md").write_text(cost.page(evidence.read("cost"), folder.parents[1]))
-    (folder / "object_model.md").write_text(evidence.object_model_page(evidence.read("object_model")))
-    (folder / "changed_rules.md").write_text(filled("changed_rules.md", rows=evidence.read("rules_changed")))
+    kept = evidence.read
+    for name, text in {
+        "budgets": filled("budgets.md", budgets=BUDGETS),
+        "course": course_page(),
+        "instructors": lessons.notes_page(in_order()),
+        "chapters": filled("chapters.md", chapters=chapters(), minutes=minutes),
+        "interpreters": interpreters_page(),
+        "matrix": matrix.page(folder.parents[1]),
+        "map": corner_map.page(rows),
+        "minutes": minutes_page(rows),
+        "coverage": evidence.coverage_page(kept("sessions"), kept("coverage"), kept("levels")),
+        "characteristics": characteristics_page(characteristics.kept()),
+        "wheels": evidence.wheels_page(kept("wheels")),
+        "wheel_cost": cost.page(kept("cost"), folder.parents[1]),
+        "object_model": evidence.object_model_page(kept("object_model")),
+        "changed_rules": filled("changed_rules.md", rows=kept("rules_changed")),
+    }.items():
+        (folder / f"{name}.md").write_text(text)

@@ -33,8 +33,6 @@ DISTURBING = (
     "PYTHON_THREAD_INHERIT_CONTEXT",
 )
 MEASURING = {"book", "chapter", "more", "study", "lab"}
-
-
 # A module that not every verb needs.
 late = importlib.import_module
 
@@ -62,8 +60,6 @@ kernels_option = click.option(
 budget_option = click.option(
     "--budget", envvar=settings.BUDGET, default="quick", show_default=True, help="smoke, room, quick or full."
 )
-
-
 from_option = click.option(
     "--from",
     "source",
@@ -133,8 +129,7 @@ def kernels_verb(kernels):
 @kernels_option
 def native(kernels):
     """Build everything under native/ for the kernels at hand."""
-    failures = late("ffilab.setup.native").build_all(environments.provision(catalogue.parse(kernels)))
-    if failures:
+    if late("ffilab.setup.native").build_all(environments.provision(catalogue.parse(kernels))):
         raise UserError("Some extensions were left out: see the lines above.")
 
 
@@ -145,7 +140,6 @@ further_words = {"ignore_unknown_options": True}
 @click.argument("pytest_options", nargs=-1, type=click.UNPROCESSED)
 def test(pytest_options):
     """Set up the chapter pair and run the default tests. Further words go to pytest."""
-    set_up_for_tests(slow=False)
     sys.exit(pytest("not full", "worksteal", *pytest_options))
 
 
@@ -153,21 +147,16 @@ def test(pytest_options):
 @click.argument("pytest_options", nargs=-1, type=click.UNPROCESSED)
 def test_all(pytest_options):
     """Set up the chapter pair and run the long tests. Further words go to pytest."""
-    set_up_for_tests(slow=True)
     # By file: what measures or renders for many tests of a file does it once.
     sys.exit(pytest("full", "loadfile", *pytest_options))
 
 
-def set_up_for_tests(slow: bool) -> None:
-    """Set up the chapter pair and the native projects. slow: also what says that it is slow to build."""
-    late("ffilab.page.book").set_up(catalogue.parse("pair"), slow=slow)
-
-
 def pytest(part: str, shared_by: str, *options: str) -> int:
-    """Run the tests with this marker expression on all cores. shared_by: how pytest-xdist hands them out.
+    """Set up, for the long tests also what says that it is slow to build; run the tests with this marker expression on all cores.
 
-    Returns pytest's exit code, and 0 if options chose none of these tests.
+    shared_by: how pytest-xdist hands them out. Returns pytest's exit code, and 0 if options chose none of these tests.
     """
+    late("ffilab.page.book").set_up(catalogue.parse("pair"), slow=part == "full")
     command = [sys.executable, "-m", "pytest", "-m", part, "-n", "auto", "--maxprocesses", "4", "--dist", shared_by]
     code = subprocess.run([*command, "--durations=15", *options], cwd=paths.ROOT).returncode
     return 0 if code == 5 and options else code

@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import time
 from datetime import UTC, datetime
-from pathlib import Path
 
 import psutil
 
@@ -20,23 +19,12 @@ from ffilab.run.paths import NATIVE_OUT, ROOT
 
 def cpu_model() -> str:
     """Name of the processor, as the system gives it."""
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith(("model name", "Model", "Hardware")):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
+    for line in quota.read("/proc/cpuinfo").splitlines():
+        if line.startswith(("model name", "Model", "Hardware")):
+            return line.partition(":")[2].strip()
     if platform.system() == "Darwin":
         return _output("sysctl", "-n", "machdep.cpu.brand_string") or platform.processor()
     return platform.processor() or platform.machine()
-
-
-def governor() -> str | None:
-    """CPU frequency governor of the first core, or None where the system shows none (virtual machines, macOS)."""
-    try:
-        return Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").read_text().strip()
-    except OSError:
-        return None
 
 
 def commit() -> str:
@@ -61,28 +49,23 @@ def compiler() -> str:
     """The C compiler to use. Raises UserError if there is none."""
     named = os.environ.get("CC", "").strip()
     for name in filter(None, (named, "cc", "gcc", "clang")):
-        if shutil.which(first_word(name)):
+        try:
+            program = shlex.split(name)[0]
+        except (ValueError, IndexError) as error:
+            raise UserError(f"CC is {name!r}, which is no command ({error}): name a C compiler.") from None
+        if shutil.which(program):
             return name
         if name == named:
             raise UserError(f"CC is {name!r}, and there is no such compiler: name one that is here, or leave CC out.")
     raise UserError("There is no C compiler (cc, gcc or clang) on this machine: run `make doctor` for the command.")
 
 
-def first_word(command: str) -> str:
-    """The program of a command. Raises UserError if its quotes do not match."""
-    try:
-        return shlex.split(command)[0]
-    except (ValueError, IndexError) as error:
-        raise UserError(f"CC is {command!r}, which is no command ({error}): name a C compiler.") from None
-
-
 def compiler_version() -> str:
     """The C compiler to use, as it names itself; empty if there is none."""
     try:
-        words = shlex.split(compiler())
+        return version_of(tuple(shlex.split(compiler())))
     except UserError:
         return ""
-    return version_of(tuple(words))
 
 
 @functools.cache
@@ -96,11 +79,8 @@ COMPILER = "compiler.txt"
 
 
 def facts(chapter: str = "") -> dict:
-    """Flat facts that stand with every figure. chapter: whose native projects are measured."""
-    try:
-        built_by = (NATIVE_OUT / chapter / COMPILER).read_text()
-    except OSError:
-        built_by = compiler_version()
+    """Flat facts that stand with every figure; None for what the system does not show. chapter: whose native projects are measured."""
+    cpuinfo = quota.read("/proc/cpuinfo")
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu": cpu_model(),
@@ -108,22 +88,22 @@ def facts(chapter: str = "") -> dict:
         "cores_usable": cores_usable(),
         "cpu_quota": quota.cores(),
         "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
-        "virtual_machine": hypervisor(),
-        "governor": governor(),
+        "virtual_machine": " hypervisor" in cpuinfo if cpuinfo else None,
+        "governor": quota.read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or None,
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "libc": " ".join(platform.libc_ver()).strip() or "unknown",
-        "compiler": built_by or "none",
+        "compiler": quota.read(NATIVE_OUT / chapter / COMPILER) or compiler_version() or "none",
         "commit": commit(),
         **noise(),
     }
 
 
-def hypervisor() -> bool | None:
-    """Does the processor say that it is virtual? None where it cannot be read."""
-    try:
-        return " hypervisor" in Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return None
+@functools.cache
+def fixed_addresses() -> list[str]:
+    """Command prefix that switches address randomisation off, where the system allows it (containers often do not)."""
+    prefix = ["setarch", "-R"]
+    allowed = shutil.which("setarch") and subprocess.run([*prefix, "true"], capture_output=True).returncode == 0
+    return prefix if allowed else []
 
 
 def noise() -> dict:
@@ -197,20 +177,19 @@ class Cores:
     SLACK = 0.2
 
     def __init__(self):
-        self._usable = cores_to_pin()
-        self._quiet, self._probed, self._turn = self._usable, -self.EVERY_S, 0
+        self._quiet, self._probed, self._turn = [], -self.EVERY_S, 0
 
     def next(self) -> int | None:
         """Number of a core, or None where the system has no affinity (macOS)."""
         # Anew each time: a core may be taken away in the middle of a run.
-        self._usable = cores_to_pin()
-        self._quiet = [core for core in self._quiet if core in self._usable] or self._usable
-        if not self._usable:
+        usable = cores_to_pin()
+        self._quiet = [core for core in self._quiet if core in usable] or usable
+        if not usable:
             return None
-        if len(self._usable) > 1 and time.monotonic() - self._probed > self.EVERY_S:
+        if len(usable) > 1 and time.monotonic() - self._probed > self.EVERY_S:
             busy = psutil.cpu_percent(self.PROBE_S, percpu=True)
-            least = min(busy[core] for core in self._usable)
-            self._quiet = [core for core in self._usable if busy[core] <= least + 100 * self.SLACK]
+            least = min(busy[core] for core in usable)
+            self._quiet = [core for core in usable if busy[core] <= least + 100 * self.SLACK]
             self._probed = time.monotonic()
         self._turn += 1
         return self._quiet[self._turn % len(self._quiet)]

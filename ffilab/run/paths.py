@@ -77,13 +77,9 @@ def resolved(value, seed: int | None = None, built: str | None = None):
         return {key: resolved(item, seed, built) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [resolved(item, seed, built) for item in value]
-    if value == "{seed}":
-        return seed
-    return (
-        value.replace(BUILT, built or str(NATIVE_OUT)).replace(SOURCES, str(NATIVE))
-        if isinstance(value, str)
-        else value
-    )
+    if not isinstance(value, str):
+        return value
+    return seed if value == "{seed}" else value.replace(BUILT, built or str(NATIVE_OUT)).replace(SOURCES, str(NATIVE))
 
 
 def without_paths(text: str) -> str:

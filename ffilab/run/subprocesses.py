@@ -82,6 +82,26 @@ def logged(command, log: Path, *, on_line=None, **options) -> int:
     return code
 
 
+def finished(command: list[str], what: str, timeout_s: float, lines: str | None = None, **options) -> None:
+    """Run a tool to its end; it reads `lines`. Raises UserError, naming `what` it was, if it fails or does not end.
+
+    options: of Popen.
+    """
+    pipes = {"stdin": subprocess.DEVNULL if lines is None else subprocess.PIPE, "stdout": subprocess.DEVNULL}
+    with group(command, text=True, stderr=subprocess.PIPE, **pipes, **options) as process:
+        try:
+            _, err = process.communicate(lines, timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            raise UserError(f"{what} did not finish within {timeout_s} s.") from None
+    if process.returncode:
+        raise UserError(f"{what} failed: {err.strip()[-200:]}")
+
+
+def without_make() -> dict[str, str]:
+    """Our environment without what a make that started us says to its own."""
+    return {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+
+
 def disk_full(path) -> UserError:
     return UserError(f"The disk that holds {path} is full: free some space there and run the same command again.")
 

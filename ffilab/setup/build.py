@@ -18,16 +18,16 @@ import shutil
 import subprocess
 import tarfile
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from ffilab import doctor
 from ffilab.run.errors import UserError
 from ffilab.run.locks import hold
-from ffilab.run.machine import compiler, compiler_version
+from ffilab.run.machine import compiler, compiler_version, fixed_addresses
 from ffilab.run.paths import cache, swap
 from ffilab.run.progress import Step, minutes, say, step
-from ffilab.run.subprocesses import explain_os_errors, logged, tail
+from ffilab.run.subprocesses import explain_os_errors, logged, tail, without_make
 from ffilab.setup import relink, sources
 from ffilab.setup.catalogue import Interpreter, Source
 from ffilab.setup.recipe import CONFIGURE, FIXED, TRAINING, executable, prefix
@@ -39,14 +39,8 @@ FACTS = "ffilab-build.json"
 def built(interpreter: Interpreter, number: int = 1) -> bool:
     """Is it in the cache, does it start as the right interpreter, and was it made for this libc and by this compiler?"""
     path = executable(interpreter, number)
-    return _starts(str(path), _state(path), interpreter.label) and not made_otherwise(interpreter, number)
-
-
-def _state(path: Path) -> tuple[int, int] | None:
-    try:
-        return path.stat().st_size, path.stat().st_mtime_ns
-    except OSError:
-        return None
+    state = (path.stat().st_size, path.stat().st_mtime_ns) if path.exists() else None
+    return _starts(str(path), state, interpreter.label) and not made_otherwise(interpreter, number)
 
 
 START = "import ctypes, sys, zlib; print('%d.%d' % sys.version_info[:2] + 't' * (not getattr(sys, '_is_gil_enabled', int)()))"
@@ -93,7 +87,9 @@ def build(interpreter: Interpreter, number: int = 1) -> Path:
     if built(interpreter, number) and not work.exists():
         return executable(interpreter, number)
     with explain_os_errors(str(cache())):
-        with only_one(work, interpreter.name):
+        work.parent.mkdir(parents=True, exist_ok=True)
+        with open(f"{work}.lock", "w") as file:
+            hold(file, lambda: say(f"  Another process is building {interpreter.name}; waiting for it."))
             if not built(interpreter, number):
                 if changed := made_otherwise(interpreter, number):
                     say(f"  {interpreter.name} is built again: {changed}")
@@ -116,27 +112,6 @@ def unpacked(source: Source, work: Path, bar: Step) -> Path:
             archive.extractall(work, filter="tar")
         (work / "unpacked").touch()
     return work / f"Python-{source.release}"
-
-
-def make_environment(cc: str) -> dict[str, str]:
-    """Return the environment for a build, without the variables of a make that started us."""
-    return {**{k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL")}, "CC": cc, **FIXED}
-
-
-def without_randomisation() -> list[str]:
-    """Return the words that run a command without address randomisation; empty where that is impossible."""
-    front = ["setarch", "--addr-no-randomize"]
-    possible = shutil.which(front[0]) and not subprocess.run([*front, "true"], capture_output=True).returncode
-    return front if possible else []
-
-
-@contextmanager
-def only_one(work: Path, what: str):
-    """Hold the lock of a work folder; says so if another process has it."""
-    work.parent.mkdir(parents=True, exist_ok=True)
-    with open(f"{work}.lock", "w") as file:
-        hold(file, lambda: say(f"  Another process is building {what}; waiting for it."))
-        yield
 
 
 def last_seconds() -> float | None:
@@ -202,7 +177,7 @@ PARTS = {
 
 def _compile(interpreter: Interpreter, number: int, work: Path, whole: bool) -> None:
     cc, jobs, began = compiler(), os.cpu_count() or 1, time.monotonic()
-    last = last_seconds()
+    environment, last = {**without_make(), "CC": cc, **FIXED}, last_seconds()
     say(
         f"  {interpreter.name}: no prebuilt one at hand, compiling {interpreter.source.release} on {jobs} cores "
         f"({f'the last time it took {minutes(last)}' if last else 'about five minutes on two cores'})"
@@ -219,7 +194,7 @@ def _compile(interpreter: Interpreter, number: int, work: Path, whole: bool) -> 
         def run(command: list[str], what: str) -> None:
             nonlocal detail
             detail = what
-            if logged(command, log, on_line=show, cwd=tree, env=make_environment(cc)):
+            if logged(command, log, on_line=show, cwd=tree, env=environment):
                 raise UserError(
                     f"Building {interpreter.name} failed at `{what}` ({tail(log, 2)}): read {log}, "
                     f"run `make doctor`, then run the same command again; it goes on where it stopped."
@@ -236,7 +211,7 @@ def _compile(interpreter: Interpreter, number: int, work: Path, whole: bool) -> 
             task = Path(shutil.copy(TRAINING, tree)).name
         nowhere = " ".join(f"-f{kind}-prefix-map={tree}=." for kind in ("macro", "debug"))
         make = ["make", f"-j{jobs}", f"PROFILE_TASK={task}", f"EXTRA_CFLAGS={nowhere}"]
-        run([*without_randomisation(), *make], "make")
+        run([*fixed_addresses(), *make], "make")
         staging = work / "staging"
         shutil.rmtree(staging, ignore_errors=True)
         run(["make", "install", f"DESTDIR={staging}"], "install")

@@ -1,5 +1,6 @@
 """Which interpreters the book knows, and where their sources come from."""
 
+import re
 import shlex
 from dataclasses import dataclass
 
@@ -8,40 +9,35 @@ from ffilab.run.errors import UserError
 
 @dataclass(frozen=True)
 class Source:
-    """One upstream release. `debian_path` holds the same bytes as python.org.
+    """One upstream release: `3.15.0rc2`.
 
     documented_tax: what its documentation says that one thread loses in the free-threaded build.
     """
 
     release: str
     sha256: str
-    debian_path: str
     documented_tax: str = "none of its own"
 
     @property
+    def version(self) -> str:
+        return self.release.rpartition(".")[0]
+
+    @property
     def python_org(self) -> str:
-        directory = self.release.split("rc")[0].split("b")[0]
+        directory = re.split("rc|b", self.release)[0]
         return f"https://www.python.org/ftp/python/{directory}/Python-{self.release}.tar.xz"
+
+    @property
+    def debian_path(self) -> str:
+        """Where Debian's sites hold the same bytes."""
+        name, release = f"python{self.version}", re.sub("(?=rc|b)", "~", self.release)
+        return f"pool/main/p/{name}/{name}_{release}.orig.tar.xz"
 
 
 SOURCES = {
-    "3.13": Source(
-        "3.13.5",
-        "93e583f243454e6e9e4588ca2c2662206ad961659863277afcdb96801647d640",
-        "pool/main/p/python3.13/python3.13_3.13.5.orig.tar.xz",
-        documented_tax="about 40 %",
-    ),
-    "3.14": Source(
-        "3.14.7",
-        "3b48dac8fb59f62eaa67ac83c1eb12bda1b7a08406dd286e252c11a66be27f81",
-        "pool/main/p/python3.14/python3.14_3.14.7.orig.tar.xz",
-        documented_tax="5 to 10 %",
-    ),
-    "3.15": Source(
-        "3.15.0rc2",
-        "8d93af5eaaaea5adfd41bd786a7ba3f03f2ad1ab57c6a65e0b963deab91d5ad7",
-        "pool/main/p/python3.15/python3.15_3.15.0~rc2.orig.tar.xz",
-    ),
+    "3.13": Source("3.13.5", "93e583f243454e6e9e4588ca2c2662206ad961659863277afcdb96801647d640", "about 40 %"),
+    "3.14": Source("3.14.7", "3b48dac8fb59f62eaa67ac83c1eb12bda1b7a08406dd286e252c11a66be27f81", "5 to 10 %"),
+    "3.15": Source("3.15.0rc2", "8d93af5eaaaea5adfd41bd786a7ba3f03f2ad1ab57c6a65e0b963deab91d5ad7"),
 }
 
 

@@ -90,13 +90,9 @@ def describe(base: Found) -> dict:
 
 
 def packages(executable: Path) -> dict[str, str]:
-    listing = subprocess.run(
-        [uv(), "pip", "list", "--no-config", "--format", "json", "--python", str(executable)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return {package["name"]: package["version"] for package in json.loads(listing.stdout)}
+    command = [uv(), "pip", "list", "--no-config", "--format", "json", "--python", str(executable)]
+    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return {package["name"]: package["version"] for package in json.loads(listing)}
 
 
 def provision(request: Request) -> list[Installed]:

@@ -71,12 +71,8 @@ def soabi(interpreter: Installed) -> str:
 
 @functools.cache
 def _soabi(python: Path) -> str:
-    return subprocess.run(
-        [python, "-I", "-c", "import sysconfig; print(sysconfig.get_config_var('SOABI'))"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
+    command = [python, "-I", "-c", "import sysconfig; print(sysconfig.get_config_var('SOABI'))"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def present() -> list[Installed]:

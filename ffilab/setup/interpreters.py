@@ -1,5 +1,6 @@
 """Find an executable for each interpreter: named, known to uv, downloaded by uv, or compiled."""
 
+import itertools
 import json
 import os
 import re
@@ -62,15 +63,11 @@ def probe(executable: str) -> dict | None:
 
 def suits(facts: dict | None, interpreter: Interpreter) -> bool:
     """Is this the asked CPython: version, threading model, no debug build, all modules that the book uses, headers to compile against?"""
-    return (
-        facts is not None
-        and facts["implementation"] == "cpython"
-        and facts["version"] == interpreter.version
-        and facts["free_threaded"] == interpreter.free_threaded
-        and not facts["debug"]
-        and not facts["lacking"]
-        and (Path(facts["include"]) / "Python.h").exists()
-    )
+    if facts is None:
+        return False
+    wanted = {"implementation": "cpython", "version": interpreter.version, "debug": False, "lacking": []}
+    wanted["free_threaded"] = interpreter.free_threaded
+    return {**facts, **wanted} == facts and (Path(facts["include"]) / "Python.h").exists()
 
 
 def named(interpreter: Interpreter, path: str) -> Found:
@@ -91,22 +88,15 @@ def named(interpreter: Interpreter, path: str) -> Found:
 def known_to_uv(interpreter: Interpreter) -> Found | None:
     """Find an interpreter on this machine: one that uv finds without downloading, or one under a name that uv does not look for."""
     request = interpreter.label if interpreter.free_threaded else f"{interpreter.version}+gil"
-    answer = subprocess.run(
-        [uv(), "python", "find", "--system", "--no-python-downloads", "--no-project", "--no-config", request],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [uv(), "python", "find", "--system", "--no-python-downloads", "--no-project", "--no-config", request]
+    answer = subprocess.run(command, capture_output=True, text=True)
     path = answer.stdout.strip() if answer.returncode == 0 else ""
     if not path and interpreter.free_threaded:
         # As the deadsnakes archive for Ubuntu names it.
         path = shutil.which(f"python{interpreter.version}-nogil")
-    if not path:
-        return None
     # Our own builds must not pose as the machine's: they are the source route.
-    if Path(path).is_relative_to(cache()) or not suits(probe(path), interpreter):
-        return None
-    return Found(interpreter, path, "uv")
+    usable = path and not Path(path).is_relative_to(cache()) and suits(probe(path), interpreter)
+    return Found(interpreter, path, "uv") if usable else None
 
 
 def reason(stderr: str) -> str:
@@ -123,14 +113,9 @@ class Downloads:
         self.failed = False
         self._note = cache() / "no-downloads"
 
-    def _failed_lately(self) -> bool:
-        try:
-            return time.time() - self._note.stat().st_mtime < A_DAY_S
-        except OSError:
-            return False
-
     def install(self, interpreter: Interpreter, required: bool) -> Found | None:
-        if self.failed or (not required and self._failed_lately()):
+        lately = self._note.exists() and time.time() - self._note.stat().st_mtime < A_DAY_S
+        if self.failed or (lately and not required):
             return None
         say(f"  {interpreter.name}: asking uv to download it")
         try:
@@ -177,7 +162,10 @@ def find(request: Request) -> tuple[list[Found], list[Interpreter]]:
     downloads = Downloads()
     left_out = []
     for wanted, required in ((request.required, True), (request.optional, False)):
-        for group in _by_version(i for i in wanted if i not in chosen):
+        by_version: dict[str, list[Interpreter]] = {}
+        for interpreter in (i for i in wanted if i not in chosen):
+            by_version.setdefault(interpreter.version, []).append(interpreter)
+        for group in by_version.values():
             for interpreter, result in zip(group, _by_one_route(group, downloads, required)):
                 if result:
                     chosen[interpreter] = result
@@ -186,27 +174,16 @@ def find(request: Request) -> tuple[list[Found], list[Interpreter]]:
     return sorted(chosen.values(), key=lambda f: f.interpreter), left_out
 
 
-def _by_version(wanted: Iterator[Interpreter]) -> list[list[Interpreter]]:
-    """Interpreters of one version together, in the order in which they were asked for."""
-    groups = {}
-    for interpreter in wanted:
-        groups.setdefault(interpreter.version, []).append(interpreter)
-    return list(groups.values())
-
-
 def _by_one_route(group: list[Interpreter], downloads: Downloads, required: bool) -> Iterator[Found | None]:
     """One result for each of the group, each as soon as it is there."""
     for route in (known_to_uv, in_cache, lambda interpreter: downloads.install(interpreter, required)):
-        results = []
-        for interpreter in group:
-            results.append(route(interpreter))
-            if results[-1] is None:
-                break
-        if len(results) == len(group) and all(results):
+        # Where one of them does not come by it, the others are not asked.
+        results = list(itertools.takewhile(bool, map(route, group)))
+        if len(results) == len(group):
             yield from results
             return
     if required or all(map(build.built, group)):
         yield from map(source, group)
     else:
         # Optional and nothing for all of them: take what needs no compiling, one by one.
-        yield from (known_to_uv(i) or (source(i) if build.built(i) else None) for i in group)
+        yield from (known_to_uv(i) or in_cache(i) for i in group)

@@ -42,7 +42,10 @@ def make(folder: Path, labels: list[str], count: int, seed: int, builds: list[in
             say(f"  {label} has one layout, its own: {without_paths(lacking)}")
             pool[label] = [as_installed(label)]
     for label in dict.fromkeys(label for label, _ in work):
-        _strip(label, folder / STRIPPED / label)
+        (folder / STRIPPED / label).mkdir(parents=True)
+        for module in (relink.prefix(label) / "lib" / f"python{label}" / "lib-dynload").glob("*.so"):
+            target = folder / STRIPPED / label / module.name
+            subprocess.run(["objcopy", "--strip-debug", module, target], check=True)
     if work:
         with step(f"{len(work)} layouts") as bar, ThreadPoolExecutor(os.cpu_count() or 1) as crew:
             layouts = crew.map(lambda item: _make(folder, *item, seed, builds or [1]), work)
@@ -63,20 +66,13 @@ def _make(folder: Path, label: str, number: int, seed: int, builds: list[int]) -
     build = present[number % len(present)]
     interpreter, home = load(BY_LABEL[label]), folder / label / str(number)
     program = home / "bin" / f"python{label}"
-    pad = order.randrange(0, relink.MAX_PAD, relink.ALIGNED)
+    pad = relink.pad(order)
     relink.link(label, program, relink.shuffled(relink.functions(label, build), order), pad, build)
     _library(label, home, folder / STRIPPED / label, order, build)
     environment = _environment(interpreter, home, program)
     copied = native(soabi(interpreter), home / "native", order)
     digest = relink.digest(program)
     return Layout(label, number, digest, drawn, build, str(environment), str(home / "native"), copied)
-
-
-def _strip(label: str, there: Path) -> None:
-    there.mkdir(parents=True)
-    modules = (relink.prefix(label) / "lib" / f"python{label}" / "lib-dynload").glob("*.so")
-    for module in modules:
-        subprocess.run(["objcopy", "--strip-debug", module, there / module.name], check=True)
 
 
 def _library(label: str, home: Path, stripped: Path, order: random.Random, build: int) -> None:
@@ -89,16 +85,11 @@ def _library(label: str, home: Path, stripped: Path, order: random.Random, build
     shutil.copytree(stripped, modules)
     for module in modules.glob(f"{relink.CTYPES}.*.so"):
         module.unlink()
-        relink.link_ctypes(label, module, order, order.randrange(0, relink.MAX_PAD, relink.ALIGNED), build)
-        if library := _libffi(module):
-            shutil.copy(library, modules / library.name)
-
-
-def _libffi(module: Path) -> Path | None:
-    """The libffi that a module is linked with, where the loader finds it; None if it says nothing."""
-    listing = subprocess.run(["ldd", module], capture_output=True, text=True).stdout
-    match = re.search(r"libffi\S* => (\S+)", listing)
-    return Path(match.group(1)) if match else None
+        relink.link_ctypes(label, module, order, build)
+        # The libffi that it is linked with, where the loader finds it.
+        listing = subprocess.run(["ldd", module], capture_output=True, text=True).stdout
+        if library := re.search(r"libffi\S* => (\S+)", listing):
+            shutil.copy(library[1], modules)
 
 
 def _environment(interpreter: Installed, home: Path, program: Path) -> Path:
@@ -130,23 +121,17 @@ def native_of(chapter: Path, tag: str, there: Path, order: random.Random) -> lis
     loaded = native_links.recorded(chapter, tag)
     entered = {folder for path in loaded for folder in path.parts[:-1]} | {tag}
     _mirror(chapter, there / chapter.name, lambda path: path.suffix == ".so", entered)
-    targets = {there / chapter.name / path: record for path, record in loaded.items()}
-    return [
-        str(target.relative_to(there))
-        for target, record in targets.items()
-        if not (record and _linked(record, target, order))
-    ]
-
-
-def _linked(record: Path, target: Path, order: random.Random) -> bool:
-    """Put a link of its own in the place of a copy; False if that cannot be."""
-    # A compiler whose link fails removes its target.
-    new = target.with_name(f"{target.name}.new")
-    try:
-        native_links.link(record, new, order).replace(target)
-    except UserError:
-        return False
-    return True
+    copied = []
+    for path, record in loaded.items():
+        target = there / chapter.name / path
+        try:
+            # A compiler whose link fails removes its target.
+            new = record and native_links.link(record, target.with_name(f"{target.name}.new"), order)
+            is_linked = new and new.replace(target)
+        except UserError:
+            is_linked = False
+        copied += [] if is_linked else [str(target.relative_to(there))]
+    return copied
 
 
 def _mirror(here: Path, there: Path, copied, entered: set[str]) -> None:

@@ -25,7 +25,7 @@ from ffilab.run.errors import UserError
 from ffilab.run.machine import COMPILER, compiler, compiler_version
 from ffilab.run.paths import BY_PRODUCTS, LOGS, NATIVE, NATIVE_OUT, ROOT
 from ffilab.run.progress import say, step
-from ffilab.run.subprocesses import end_leftovers, explain_os_errors, logged, tail
+from ffilab.run.subprocesses import end_leftovers, explain_os_errors, logged, tail, without_make
 from ffilab.setup import native_links
 from ffilab.setup.installed import Installed, soabi
 from ffilab.setup.interpreters import uv
@@ -34,14 +34,8 @@ from ffilab.setup.interpreters import uv
 def projects(root: Path = NATIVE) -> list[Path]:
     """Folders that hold a project, sorted."""
     markers = ("Makefile", "pyproject.toml", "Cargo.toml")
-    return sorted(
-        {
-            marker.parent
-            for name in markers
-            for marker in root.rglob(name)
-            if not BY_PRODUCTS & set(marker.relative_to(root).parts)
-        }
-    )
+    found = {marker for name in markers for marker in root.rglob(name)}
+    return sorted({one.parent for one in found if not BY_PRODUCTS & set(one.relative_to(root).parts)})
 
 
 def build_all(
@@ -56,13 +50,14 @@ def build_all(
     chapters: the folders of `root` to build; all of them, if None. slow: also what says that it is slow to build. Raises
     UserError naming the missing tool or the failed library.
     """
-    chosen = [
-        project
-        for project in projects(root)
-        if (chapters is None or project.relative_to(root).parts[0] in chapters)
-        and not is_sample(project)
-        and (slow or not ours(project).get("slow-to-build"))
-    ]
+    chosen = []
+    for project in projects(root):
+        # A sample that a chapter copies and builds itself: its Makefile would build in the source folder.
+        makefile = project / "Makefile"
+        is_sample = makefile.exists() and "$(OUT)" not in makefile.read_text()
+        is_asked_for = chapters is None or project.relative_to(root).parts[0] in chapters
+        if is_asked_for and not is_sample and (slow or not ours(project).get("slow-to-build")):
+            chosen.append(project)
     # Libraries first: one that fails stops everything.
     work = [(project, []) for project in chosen if not is_extension(project)]
     work += [(project, [interpreter]) for interpreter in interpreters for project in chosen if is_extension(project)]
@@ -92,12 +87,6 @@ def build_all(
     return failures
 
 
-def is_sample(project: Path) -> bool:
-    """Is this a sample that a chapter copies and builds itself? Its Makefile would build in the source folder."""
-    makefile = project / "Makefile"
-    return makefile.exists() and "$(OUT)" not in makefile.read_text()
-
-
 def is_extension(project: Path) -> bool:
     """Is the project built for each interpreter?"""
     return (project / "pyproject.toml").exists()
@@ -105,24 +94,24 @@ def is_extension(project: Path) -> bool:
 
 def build(project: Path, interpreters: list[Installed], out: Path) -> list[str]:
     """Build one project into `out`; returns one line for each interpreter on which an extension failed."""
-    if not is_extension(project):
-        if (project / "Cargo.toml").exists():
-            return _crate(project, out)
-        need_compiler_and_rust(project)
+    is_crate = not is_extension(project) and (project / "Cargo.toml").exists()
+    if not is_extension(project) and not is_crate:
         _libraries(project, out)
-        note_compiler(out)
         return []
     failures = []
-    for interpreter in interpreters:
-        target = out / soabi(interpreter)
+    for interpreter in [None] if is_crate else interpreters:
+        target = out / soabi(interpreter) if interpreter else out
         target.mkdir(parents=True, exist_ok=True)
         note = target / f"missing-{project.name}.txt"
         try:
-            if reason := unsupported(project, interpreter):
+            if interpreter is None:
+                _crate(project, out)
+            elif reason := unsupported(project, interpreter):
                 note.write_text(reason)
                 continue
-            _extension(project, interpreter, out, target)
-            note_compiler(out)
+            else:
+                _extension(project, interpreter, out, target)
+                note_compiler(out)
             note.unlink(missing_ok=True)
         except UserError as error:
             note.write_text(str(error))
@@ -132,6 +121,7 @@ def build(project: Path, interpreters: list[Installed], out: Path) -> list[str]:
 
 def _libraries(project: Path, out: Path) -> None:
     """Build a project with a Makefile: all of it, if other compilers than the last time are used."""
+    need_compiler_and_rust(project)
     records = native_links.records_of(out, project.name)
     environment = native_links.environment(out, records)
     stamp = Path(environment["CC"]).parent / f".{project.name}"
@@ -144,26 +134,18 @@ def _libraries(project: Path, out: Path) -> None:
     _run(project, command, "make", environment)
     native_links.settle(records)
     stamp.touch()
+    note_compiler(out)
 
 
-def _crate(project: Path, out: Path) -> list[str]:
-    """Build a library or program in Rust into `out/cargo/<project>/release`; one line if that failed."""
-    note = out / f"missing-{project.name}.txt"
-    try:
-        need_compiler_and_rust(project)
-        if (project / CRATES).exists():
-            restore_cargo_lock(project)
-        target = out / "cargo" / project.name
-        records = native_links.records_of(out, project.name)
-        command = ["cargo", "build", "--release", "--locked", "--target-dir", str(target)]
-        _run(project, command, "cargo", native_links.environment(out, records))
-        native_links.settle(records)
-        note.unlink(missing_ok=True)
-    except UserError as error:
-        out.mkdir(parents=True, exist_ok=True)
-        note.write_text(str(error))
-        return [str(error)]
-    return []
+def _crate(project: Path, out: Path) -> None:
+    """Build a library or program in Rust into `out/cargo/<project>/release`."""
+    need_compiler_and_rust(project)
+    if (project / CRATES).exists():
+        restore_cargo_lock(project)
+    records = native_links.records_of(out, project.name)
+    command = ["cargo", "build", "--release", "--locked", "--target-dir", str(out / "cargo" / project.name)]
+    _run(project, command, "cargo", native_links.environment(out, records))
+    native_links.settle(records)
 
 
 def need_compiler_and_rust(project: Path) -> None:
@@ -235,27 +217,10 @@ def _extension(project: Path, interpreter: Installed, out: Path, target: Path) -
     if (project / CRATES).exists():
         restore_cargo_lock(copy / project.name)
         environment["MATURIN_PEP517_ARGS"] = "--locked"
-    _run(
-        project,
-        [
-            uv(),
-            "pip",
-            "install",
-            "--no-config",
-            "--no-deps",
-            "--no-build-isolation",
-            "--no-index",
-            "--reinstall",
-            "--python",
-            str(interpreter.python),
-            "--target",
-            str(target),
-            # As an address: uv would read more than a path into one with a semicolon.
-            (copy / project.name).as_uri(),
-        ],
-        f"the build for {interpreter.name}",
-        environment,
-    )
+    command = [uv(), "pip", "install", "--no-config", "--no-deps", "--no-build-isolation", "--no-index", "--reinstall"]
+    # As an address: uv would read more than a path into one with a semicolon.
+    command += ["--python", str(interpreter.python), "--target", str(target), (copy / project.name).as_uri()]
+    _run(project, command, f"the build for {interpreter.name}", environment)
     native_links.settle(records)
     stamp.touch()
 
@@ -303,12 +268,10 @@ def last_error(log: Path) -> str:
 UP_TO_DATE = re.compile(r"Nothing to be done|\A\s*Finished ")
 
 
-def _run(project: Path, command: list[str], what: str, environment: dict[str, str] | None = None) -> None:
+def _run(project: Path, command: list[str], what: str, environment: dict[str, str]) -> None:
     log = LOGS / f"native-{project.parent.name}-{project.name}.log"
     log.unlink(missing_ok=True)
-    # Whoever calls us may be a make; its flags are not ours.
-    inherited = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
-    if logged(command, log, cwd=project, env={**inherited, **(environment or {})}):
+    if logged(command, log, cwd=project, env={**without_make(), **environment}):
         name = project.relative_to(ROOT) if project.is_relative_to(ROOT) else Path(NATIVE.name, *project.parts[-2:])
         raise UserError(f"{name}: {what} failed ({last_error(log)}); read {log}.")
     if not UP_TO_DATE.search(log.read_text(errors="replace")):

@@ -92,18 +92,11 @@ def _cxx() -> list[str]:
 
 
 def digest() -> str:
-    """Ten digits that change with the compilers of the native projects, and with what they add and keep."""
-    who = [*built_by().values(), Path(link_recorder.__file__).read_text()]
+    """Ten digits that change with the compilers of the native projects, and with what they add and keep. Raises UserError if there is
+    none."""
+    of_cxx = " ".join([*_cxx(), version_of(tuple(_cxx()))])
+    who = [compiler(), compiler_version(), of_cxx, Path(link_recorder.__file__).read_text()]
     return hashlib.sha256("\0".join(who).encode()).hexdigest()[:10]
-
-
-def built_by() -> dict[str, str]:
-    """The compilers of C and C++ of now: the command, and how it names itself. Raises UserError if there is none."""
-    return {
-        "command": compiler(),
-        "compiler": compiler_version(),
-        "of C++": " ".join([*_cxx(), version_of(tuple(_cxx()))]),
-    }
 
 
 def settle(records: Path) -> None:
@@ -152,8 +145,7 @@ def link(record: Path, target: Path, order: random.Random) -> Path:
     described = json.loads((record / DESCRIPTION).read_text())
     functions = tuple(relink.Function(*pair) for pair in json.loads((record / FUNCTIONS).read_text()))
     placed = relink.shuffled(functions, order)
-    pad = order.randrange(0, relink.MAX_PAD, relink.ALIGNED)
-    return relink.run(target, described["arguments"], placed, pad, described["compiler"], record)
+    return relink.run(target, described["arguments"], placed, relink.pad(order), described["compiler"], record)
 
 
 def recorded(chapter: Path, tag: str) -> dict[Path, Path | None]:

@@ -34,6 +34,11 @@ PAD = "layout_pad"
 MAX_PAD = 4096
 # Each function begins at a multiple of this, or of more.
 ALIGNED = 16
+# A source whose object is so many bytes of code that never runs, and that no other object sees.
+PADDING = (
+    '.section .text.{pad},"ax"\n.globl {pad}\n.hidden {pad}\n.type {pad},%function\n{pad}:\n.skip {size}\n'
+    '.size {pad},.-{pad}\n.section .note.GNU-stack,"",%progbits\n'
+)
 # The linker that takes an order of functions.
 LINKER = "lld"
 
@@ -85,13 +90,9 @@ def missing(label: str) -> str | None:
 
 
 @functools.cache
-def functions(label: str, build: int = 1) -> tuple[Function, ...]:
-    """All functions of an interpreter that have a section of their own, in the order of its archive."""
-    return _functions(objects(label, build) / FUNCTIONS)
-
-
-def _functions(file: Path) -> tuple[Function, ...]:
-    return tuple(Function(*pair) for pair in json.loads(file.read_text())["interpreter"])
+def functions(label: str, build: int = 1, part: str = "interpreter") -> tuple[Function, ...]:
+    """All functions of an interpreter, or of CTYPES, that have a section of their own, in the order of its archive."""
+    return tuple(Function(*pair) for pair in json.loads((objects(label, build) / FUNCTIONS).read_text())[part])
 
 
 def read_functions(*files: Path) -> list[tuple[str, str]]:
@@ -132,13 +133,17 @@ def link(label: str, target: Path, order: list[Function] | None = None, pad: int
     return run(target, [*inputs, *libraries["interpreter"]], order, pad)
 
 
-def link_ctypes(label: str, target: Path, order: random.Random, pad: int = 0, build: int = 1) -> Path:
-    """Link `_ctypes` with its functions in random order, beside a copy of libffi that it finds there."""
-    folder = objects(label, build)
+def link_ctypes(label: str, target: Path, order: random.Random, build: int) -> Path:
+    """Link `_ctypes` with its functions in random order behind a random pad, beside a copy of libffi that it finds there."""
+    folder, size = objects(label, build), pad(order)
     libraries = json.loads((folder / LIBRARIES).read_text())
-    functions = tuple(Function(*pair) for pair in json.loads((folder / FUNCTIONS).read_text())[CTYPES])
     inputs = ["-shared", "-Wl,-rpath,$ORIGIN", *sorted((folder / CTYPES).glob("*.o")), *libraries[CTYPES]]
-    return run(target, inputs, shuffled(functions, order), pad)
+    return run(target, inputs, shuffled(functions(label, build, CTYPES), order), size)
+
+
+def pad(order: random.Random) -> int:
+    """Draw by how many bytes code begins later."""
+    return order.randrange(0, MAX_PAD, ALIGNED)
 
 
 def run(
@@ -158,21 +163,13 @@ def run(
             symbols.write_text("".join(f"{symbol}\n" for symbol in [PAD, *(function.symbol for function in order)]))
             command += [f"-Wl,--symbol-ordering-file={symbols}", "-Wl,--no-warn-symbol-ordering"]
             # Nothing calls it: without -u it would go where unused sections are left out.
-            command += [f"-Wl,-u,{PAD}", _padding(Path(scratch) / "pad.s", pad)]
+            command += [f"-Wl,-u,{PAD}", Path(scratch) / "pad.s"]
+            command[-1].write_text(PADDING.format(pad=PAD, size=pad))
         command = [str(part) for part in [*command, *inputs]]
         done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     if done.returncode:
         raise UserError(f"{target.name} could not be linked again ({done.stderr.strip()[-200:]}).")
     return target
-
-
-def _padding(file: Path, size: int) -> Path:
-    """A source whose object is so many bytes of code that never runs, and that no other object sees."""
-    file.write_text(
-        f'.section .text.{PAD},"ax"\n.globl {PAD}\n.hidden {PAD}\n.type {PAD},%function\n{PAD}:\n.skip {size}\n'
-        f'.size {PAD},.-{PAD}\n.section .note.GNU-stack,"",%progbits\n'
-    )
-    return file
 
 
 def digest(file: Path) -> str:

@@ -26,10 +26,8 @@ def debian_sites() -> list[str]:
     """The sites that this machine's apt is configured with; empty without apt."""
     if not shutil.which("apt-get"):
         return []
-    listing = subprocess.run(
-        ["apt-get", "indextargets", "--format", "$(SITE)"], capture_output=True, text=True, check=False
-    )
-    return list(dict.fromkeys(listing.stdout.split()))
+    command = ["apt-get", "indextargets", "--format", "$(SITE)"]
+    return list(dict.fromkeys(subprocess.run(command, capture_output=True, text=True).stdout.split()))
 
 
 def candidate_urls(source: Source) -> list[str]:
@@ -87,7 +85,7 @@ def _fetch(source: Source, target: Path, step: Step) -> Path:
     raise UserError(
         f"The source of CPython {source.release} could not be had ({'; '.join(refusals) or 'no address known'}): "
         f"connect to the internet, put the upstream tarball at {target}, or name an interpreter that you have "
-        f'with KERNELS="{source.release.rpartition(".")[0]}=/path/to/python".'
+        f'with KERNELS="{source.version}=/path/to/python".'
     )
 
 

@@ -63,9 +63,10 @@ def found(named) -> dict[str, Installed]:
         facts = probed(python, word)
         version = ".".join(map(str, facts["release"])) + ("t" if facts["free_threaded"] else "")
         folder = Path(word).expanduser()
-        label = free(
-            environment_name(folder.resolve() if folder.is_dir() else facts["environment"]) or version, pythons
-        )
+        named = folder.resolve() if folder.is_dir() else Path(facts["environment"])
+        # A virtual environment's name; its parent's, where it is called as they all are.
+        named = named.parent if named.name in (".venv", "venv", "env", ".env") else named
+        label = free(named.name or version, pythons)
         text = {name: plain(facts[name]) for name in ("version", "config_args")}
         packages = {plain(name): plain(release) for name, release in facts["packages"].items()}
         kind = Interpreter(".".join(map(str, facts["release"][:2])), facts["free_threaded"])
@@ -103,12 +104,6 @@ def probed(python: Path, word: str) -> dict:
         oldest = ".".join(map(str, OLDEST))
         raise UserError(f"{word} is Python {release}, and the oldest that is measured is {oldest}: name a newer one.")
     return facts
-
-
-def environment_name(folder: str | Path) -> str:
-    """A virtual environment's name; its parent's, where it is called as they all are."""
-    path = Path(folder)
-    return path.parent.name if path.name in (".venv", "venv", "env", ".env") else path.name
 
 
 def free(label: str, taken) -> str:
