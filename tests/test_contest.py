@@ -40,6 +40,12 @@ def standing(row=ROW, count=40, **how):
     return contest_results.standing([a_session(rng, **how) for _ in range(count)]).set_index("row").loc[row]
 
 
+@pytest.mark.parametrize(("rounds", "count", "compared"), [(2, 5, [10, 5, 4]), (1, 4, [4, 0, 2])])
+def test_no_run_is_in_two_comparisons_of_one_truth(rounds, count, compared):
+    found = contest_results.runs([a_session(np.random.default_rng(1), rounds=rounds) for _ in range(count)], ROW)
+    assert [len(differences) for differences in contest_results.compared(found).values()] == compared
+
+
 @pytest.mark.parametrize(
     ("how", "broken"),
     [({}, set()), ({"of_layout": 0.05}, set(TRUTHS[1:])), ({"of_session": 0.05}, {TRUTHS[2]})],
