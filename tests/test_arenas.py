@@ -246,7 +246,6 @@ def test_growth_that_follows_the_sum_is_not_proportional_and_both_numbers_may_ad
 
 
 def test_memory_that_a_later_round_adds_is_counted_by_process():
-    """In one of two processes: a mean of both would say nothing."""
     runs = pd.DataFrame({"process": [0, 0, 1, 1], "done": [3, 6] * 2, "rss": [20.0, 20.5, 20.0, 99.0]})
     assert results.grew_later(runs.assign(state="worked", way="x", keep=True), "x", True) == (1, 2)
 
