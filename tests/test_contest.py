@@ -14,7 +14,7 @@ from ffilab.setup import relink
 from ffilab.setup.catalogue import GIL
 from ffilab.setup.layouts import as_installed
 from notebooks.measuring import contest_results
-from notebooks.measuring.contest_results import AGAIN, MEASURED_AS, MORE, OTHER, TITLES, TRUTHS
+from notebooks.measuring.contest_results import AGAIN, MEASURED_AS, MORE, OTHER, OURS, TITLES, TRUTHS
 from studies import contest, kept
 
 ROW, MEASURED = "layouts", tuple(row for row in TITLES if row not in MEASURED_AS)
@@ -40,6 +40,12 @@ def standing(row=ROW, count=40, **how):
     return contest_results.standing([a_session(rng, **how) for _ in range(count)]).set_index("row").loc[row]
 
 
+@pytest.mark.parametrize(("rounds", "count", "compared"), [(2, 5, [10, 5, 4]), (1, 4, [4, 0, 2])])
+def test_no_run_is_in_two_comparisons_of_one_truth(rounds, count, compared):
+    found = contest_results.runs([a_session(np.random.default_rng(1), rounds=rounds) for _ in range(count)], ROW)
+    assert [len(differences) for differences in contest_results.compared(found).values()] == compared
+
+
 @pytest.mark.parametrize(
     ("how", "broken"),
     [({}, set()), ({"of_layout": 0.05}, set(TRUTHS[1:])), ({"of_session": 0.05}, {TRUTHS[2]})],
@@ -51,6 +57,11 @@ def test_what_a_level_adds_breaks_the_promises_from_there_on(how, broken):
     for truth, name in zip(TRUTHS, (AGAIN, OTHER, OTHER)):
         wider = own[f"scatter, {truth}"] / own[f"stated, {name}"]
         assert wider > 2 if truth in broken else wider == pytest.approx(1, abs=0.35)
+
+
+def test_what_is_known_of_sessions_keeps_the_third_promise():
+    how = {"of_session": 0.004, "noise": 0.002, "count": 200}
+    assert standing(**how)[TRUTHS[2]].at().low > 1 - LEVEL > standing(OURS, **how)[TRUTHS[2]].at().low
 
 
 def test_too_few_runs_say_nothing():

@@ -11,6 +11,7 @@ from scipy import stats
 
 from ffilab.judge import statistics
 from ffilab.judge.estimates import LEVEL, PREDICTION_LEVEL, Location, difference
+from ffilab.measure.record import merged
 from ffilab.setup.catalogue import GIL
 from studies import levels
 
@@ -80,6 +81,15 @@ def test_one_binary_says_nothing_of_the_next_build(runs):
 
 
 # ---- sessions ----
+
+
+def test_the_spread_between_layouts_is_that_within_sessions():
+    """A session that is off as a whole must not make its layouts look different."""
+    rng = np.random.default_rng(6)
+    offs = [(rng.normal(0, OF_LAYOUT, LAYOUTS), drawn_by(rng), 0.0, effect) for effect in (0, 0.3, -0.3)]
+    found = statistics.ratio_over_units(merged([a_record(rng, *off) for off in offs]), SLOW, FAST)
+    assert (found.sessions, found.n, found.spread_freedom) == (3, 3 * LAYOUTS, 3 * (LAYOUTS - 1))
+    assert found.spread == pytest.approx(OF_LAYOUT, rel=0.3)
 
 
 def test_pooled_is_the_standard_deviation_within_groups():

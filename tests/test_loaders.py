@@ -110,6 +110,25 @@ def test_an_alarm_of_the_chapters_own_a_a_test_withholds_the_claim_that_rests_on
     assert [(check.passed, check.source) for check in checks] == [(passed, "calls")] * 2
 
 
+@pytest.mark.parametrize("carries_over", ["difference", "ratio"])
+def test_which_number_carries_over_is_found(carries_over):
+    cells = {f"{GIL}/empty loop": 5.0}
+    for function, attached in {"noop": 50.0, **dict.fromkeys(results.OTHERS, 200.0)}.items():
+        extra = 20.0 if carries_over == "difference" else 0.4 * attached
+        cells |= {f"{GIL}/PyDLL {function}": 5 + attached, f"{GIL}/CDLL {function}": 5 + attached + extra}
+    miss = {what: numbers.largest_miss(record_of(cells), GIL, what) for what in ("difference", "ratio")}
+    assert {what for what, one in miss.items() if one.high < 1} == {carries_over}
+    assert {what for what, one in miss.items() if one.low > 1} == {"difference", "ratio"} - {carries_over}
+
+
+def test_shares_are_rates_during_the_call_over_rates_beside_it():
+    """A thread that counts 500 in the call's 2 ns and 1000 in the reference's 1 ns keeps a quarter."""
+    run = {"counts.call": 500, "elapsed.call": 2, "counts.reference": 1000, "elapsed.reference": 1, "pauses.call": 3e6}
+    frame = pd.DataFrame([{"interpreter": GIL, "loader": "PyDLL", **run}] * 5)
+    row = results.of(results.shares_kept(frame), GIL, "PyDLL")
+    assert (row.value, row.pause_ms, row.runs) == (0.25, 3, 5)
+
+
 def test_a_process_that_died_did_not_meet_and_one_that_crashed_is_counted():
     ends = [("C API", "killed by SIGSEGV", None), ("C API", "ok", None), ("handshake", "timeout", None)]
     ends += [("handshake", "ok", met) for met in (True, False, True)]

@@ -72,6 +72,40 @@ def of_four(*means):
     return pd.DataFrame(rows)
 
 
+def test_the_talks_method_calls_what_was_put_in_significant():
+    pairs = results.pairs(processes([0, 10, 0, 10, 10]))
+    assert results.significant(pairs).tolist() == [False, True, False, True, True]
+    assert pairs["shift"].tolist() == pytest.approx([0, -0.09, 0, -0.09, -0.09], abs=0.02)
+    found = results.of_bindings(of_four((280, 260, 190, 140), (260, 280, 190, 140), (280, 280, 190, 140)))
+    assert results.all_separated(found).estimate == Share(2, 3)
+    pair = results.by_pair(found).iloc[0]
+    assert (pair.different, pair.n, set(pair.faster)) == (2, 3, {"ctypes CDLL", "cffi ABI"})
+    # Its test sees all values, its moments what Tukey's rule leaves.
+    quiet = [[100.0 + n % 5 for n in range(190)] + [900.0] * 5] * 2
+    moments, pairs = results.talk_tables(pd.DataFrame([{"bindings": ["one", "other"], "samples": quiet}]))
+    assert (list(moments.n), pairs["U p"].iloc[0]) == ([190, 190], pytest.approx(1))
+
+
+def test_a_yardstick_is_a_quantile_of_single_processes_and_is_held_against_single_processes():
+    copies = pd.DataFrame({"shift": [0.001, -0.001] * 49 + [0.4, -0.6], "U p": [0.001] * 50 + [0.5] * 48 + [0.001] * 2})
+    assert results.yardstick(copies)[0.95] == pytest.approx(0.001, rel=0.01)
+    assert results.tiny(copies) == Share(50, 52)
+    # Twice as long as the other, and half as long, are as far apart.
+    found = pd.DataFrame({"pair": ["A vs B"] * 3, "shift": [1.0, -0.5, 0.1]})
+    assert results.beyond(found, 0.9) == {"A vs B": Share(2, 3)}
+
+
+@pytest.mark.parametrize(("first_longer", "loaded_longer"), [(10, 0), (-10, 0), (0, 10)])
+def test_position_bias_is_told_from_a_bias_of_the_copy(first_longer, loaded_longer):
+    """The copy that is measured first, or loaded first, takes longer by so many ns."""
+    rng, first = np.random.default_rng(5), [n % 2 for n in range(40)]
+    more = [(loaded_longer + first_longer * (at == 0), first_longer * (at == 1)) for at in first]
+    samples = [[rng.normal(100 + ns, 5, 50).tolist() for ns in both] for both in more]
+    runs = pd.DataFrame({"process": range(40), "samples": samples, "measured_first": first})
+    leaning = [share.at().excludes(0.5) for share in results.leaning(results.pairs(runs)).values()]
+    assert leaning == [bool(first_longer), bool(loaded_longer)]
+
+
 def test_the_page_names_the_pairs_that_processes_do_not_agree_on_and_those_that_may_be_the_script():
     runs = of_four(*[(280, 260, 190, 189.9), (260, 280, 190, 189.9)] * 3)
     page = said(Golden("measuring", {experiment.TALK: runs, experiment.ITSELF: processes([5] * 20)}))
@@ -136,6 +170,19 @@ def test_a_ratio_of_spreads_needs_values():
     assert not results.ratio_of_spreads(np.zeros(2), np.zeros(2)).at().is_known
 
 
+def test_spread_of_processes_and_of_layouts_is_seen_where_there_is_one():
+    """And where there is one, intervals over the blocks of one process are too narrow."""
+    assert results.restarted_over_kept(record(0.05)).interval.low > 3
+    (apart, dealt), (alike, of_alike) = (results.pseudo_replication(record(spread)) for spread in (0.05, 0.0))
+    assert apart["restarts"] > 2 * dealt.high
+    assert of_alike.low < alike["restarts"] < of_alike.high
+    rng, drawn = np.random.default_rng(1), np.repeat(np.arange(40), 8)
+    luck = rng.normal(0, 0.03, 40)[drawn] + rng.normal(0, 0.01, 320)
+    copies = timed({COPIES[0]: (np.log(1.5) + luck)[:, None], "PyDLL": np.zeros((320, 1))}, drawn)
+    for level, found in results.levels(copies).set_index("level").loc[[results.LAYOUT, results.BELOW]].iterrows():
+        assert found.low < (0.03 if level == results.LAYOUT else 0.01) < found.high
+
+
 def test_where_each_layout_ran_once_single_layouts_say_nothing():
     logs = {COPIES[0]: np.random.default_rng(3).normal(0, 0.01, (6, 1)), "PyDLL": np.zeros((6, 1))}
     assert results.by_layout(timed(logs, range(6))).empty
@@ -158,6 +205,27 @@ def test_a_copy_that_differs_withholds_the_loaders():
 def timings(order):
     """Of two copies in this order, about 100 ns each."""
     return [[which, ns] for which, ns in zip(order, np.random.default_rng(0).normal(100, 1, len(order)))]
+
+
+@pytest.mark.parametrize(
+    ("luck", "drift", "alarming"), [(0, 0, set()), (0, 0.001, {1}), (0.03, 0, {1, 2}), (0.03, 0.001, {1, 2})]
+)
+def test_each_step_mends_what_it_is_for(luck, drift, alarming):
+    """luck: how far copies of one process lie apart. drift: of the machine, by each turn."""
+    rng = np.random.default_rng(0)
+
+    def taken(step):
+        turns = [0] * 30 + [1] * 30 if step == "one_after_the_other" else rng.permuted([[0, 1]] * 30, axis=1).ravel()
+        own = rng.normal(0, luck, 2)
+        logs = [own[which] + drift * at + rng.normal(0, 0.01) for at, which in enumerate(turns)]
+        return {"step": step, "timings": [[which, 100 * np.exp(log)] for which, log in zip(turns, logs)]}
+
+    one = [taken(step) for _ in range(60) for step in ("one_after_the_other", "interleaved")]
+    again = [taken("interleaved") for _ in range(60 * experiment.OF_EACH)]
+    frames = (pd.DataFrame(rows).assign(process=range(len(rows))) for rows in (one, again))
+    shares = results.false_alarms(results.benchmarks(*frames))
+    assert {step: share.trials for step, share in shares.items()} == {1: 60, 2: 60, 3: 60}
+    assert {step for step, share in shares.items() if share.at().low > 1 - LEVEL} == alarming
 
 
 def test_a_step_without_a_whole_benchmark_is_left_out():

@@ -5,11 +5,11 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
-from notebooks.placement.experiment import APART, DENSE, MANY, SPREAD
+from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD
 
 from ffilab.judge import verdicts
 from ffilab.judge.claims import declared
-from ffilab.judge.estimates import LEVEL
+from ffilab.judge.estimates import LEVEL, Counted, Measurement
 from ffilab.judge.numbers import Number
 from ffilab.judge.processes import exact, extremes, range_without_noise, ratio_of_groups
 from ffilab.judge.rules import Conformance
@@ -77,6 +77,24 @@ def test_the_system_says_what_its_cache_is(tmp_path):
     assert Cache(**counting.reported_cache(tmp_path / "nothing")) == USUAL
 
 
+# ---- the geometry ----
+
+
+@pytest.mark.parametrize(("ways", "of_pages"), [(12, 1.0), (12, 2.0), (1000, 2.0), (1000, 1.0)])
+def test_the_ways_are_read_off_the_clock_and_pages_are_told_from_sets(ways, of_pages):
+    """4 ns from the first function on that has no way left, 1 ns before; 2048 bytes has twice the ways. of_pages: what a page costs."""
+    rng, room, rows = np.random.default_rng(2), {APART: ways, 2048: 2 * ways}, []
+    for distance in (PACKED, DENSE, 2048, SPREAD, APART):
+        for n in (1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 64, 128, 256):
+            ns = (4.0 if n > room.get(distance, 1e9) else 1.0) * (of_pages if distance in (SPREAD, APART) else 1)
+            rows += [(process, distance, n, ns * np.exp(rng.normal(0, 0.02))) for process in range(10)]
+    runs = pd.DataFrame(rows, columns=["process", "distance", "n", "ns"])
+    if of_pages == 1:
+        assert results.fits(runs, APART) == ((12, 16) if ways == 12 else (256, np.inf))
+    assert results.price_of_pages(runs).excludes(1) == (of_pages > 1)
+    assert results.price_of_sets(runs).excludes(1) == (ways == 12)
+
+
 # ---- choosing the extremes ----
 
 
@@ -87,6 +105,13 @@ def test_extremes_of_noise_are_one():
     found = [extremes(rng.normal(0, 0.03, (30, 10))) for _ in range(300)]
     assert np.mean([interval.low <= 1 <= interval.high for interval in found]) >= 0.9
     assert np.median([interval.value for interval in found]) == pytest.approx(1, abs=0.005)
+
+
+def test_extremes_that_differ_are_found():
+    rng, truth = np.random.default_rng(6), np.linspace(0, 0.1, 30)[:, None]
+    found = [extremes(truth + rng.normal(0, 0.02, (30, 10))) for _ in range(30)]
+    assert np.mean([interval.low > 1 for interval in found]) > 0.9
+    assert np.median([interval.value for interval in found]) == pytest.approx(np.exp(0.083), abs=0.01)
 
 
 @pytest.mark.full
@@ -131,6 +156,19 @@ def test_two_groups_are_compared_with_the_noise_of_both():
 
 
 # ---- the claims ----
+
+
+def test_the_hottest_functions_of_a_process_are_chosen_by_the_others():
+    """In each process, other functions come out hottest by chance: none of them keeps the lead that it has there."""
+    rng = np.random.default_rng(3)
+    drawn = [rng.multinomial(1000, [1 / 40] * 40) for _ in range(60)]
+    taken = [{"total": 1000, "hottest": {f"function {n}": int(k) for n, k in enumerate(counts)}} for counts in drawn]
+    interval = results.five_hottest({"what": "samples", "processes": taken}).interval
+    own = np.mean([results.share_of(profile, results.hottest([profile])) for profile in taken])
+    assert interval.low <= 5 / 40 <= interval.high < own
+    counted = {"total": 1000, "hottest": {f"function {n}": 100 for n in range(10)}}
+    found = results.five_hottest({"what": "instructions", "processes": [counted]})
+    assert found == Measurement(Counted(0.5), "share of instructions")
 
 
 def test_a_planted_trap_decides_nothing():

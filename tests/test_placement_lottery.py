@@ -30,6 +30,27 @@ def made_up_lottery(order_sd):
     return pd.DataFrame(rows)
 
 
+def test_the_lottery_is_told_from_noise_and_a_link_is_one_value_however_often_it_is_timed():
+    same, different = (results.of_build(made_up_lottery(sd), GIL) for sd in (0.0, 0.03))
+    for benchmark in lottery.BENCHMARKS:
+        assert results.true_spread(same, benchmark).at().low == 1 < results.true_spread(different, benchmark).at().low
+        # Two orders that lie apart by 0.03: one pair in twenty by 1.96 times the root of two of that.
+        pairs = results.of_pairs(different, benchmark).at()
+        assert pairs.low <= np.exp(1.96 * np.sqrt(2) * 0.03) <= pairs.high
+    assert results.passing(same, "containers", "order", 1.02).events > 20
+    assert results.passing(same, "containers", "order", 1.05).events <= 2
+    assert results.passing(same, "containers", "copy", 1.02).events <= 1
+    assert 0.001 < results.passing_by_noise(same, "containers", 1.02) < 0.5
+    # Hot functions together take exp(-0.02), anywhere exp(0.04), the orders exp(0.03), the linker's own order 1.
+    two = "containers", lottery.TOGETHER, lottery.ANYWHERE
+    assert results.over(same, *two).interval.value == pytest.approx(np.exp(-0.06), abs=0.01)
+    assert results.over(same, "containers", "order", "copy").interval.value == pytest.approx(1.03, abs=0.02)
+    often = pd.concat([different, different.assign(round=different["round"] + 10)])
+    once, twice = (results.over(of, *two) for of in (different, often))
+    assert once.estimate.n == twice.estimate.n == 20
+    assert twice.interval.half_width == pytest.approx(once.interval.half_width, rel=0.15)
+
+
 def test_a_round_that_others_disturbed_is_left_out_of_all_programs():
     runs = results.of_build(made_up_lottery(0.03), GIL).reset_index(drop=True)
     lost = runs.index[(runs.name == "order 3") & (runs["round"] == 4)]

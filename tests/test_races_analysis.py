@@ -150,3 +150,25 @@ def test_the_table_of_remedies_has_a_row_for_what_a_reader_adds():
     record = Golden("races").timed("remedies")
     added = {**record.loops, f"{FREE_THREADED}/mine": 1}
     assert figures.remedies(SimpleNamespace(loops=added)) == [*experiment.REMEDIES, "mine"]
+
+
+def test_the_model_of_payments_is_that_of_two_random_moments():
+    rng = np.random.default_rng(4)
+    moments = rng.uniform(0, experiment.SPREAD_NS, (2, 100_000))
+    for window in experiment.WINDOWS_NS:
+        simulated = (abs(moments[0] - moments[1]) < window).mean()
+        assert results.model_of_payments(window) == pytest.approx(simulated, abs=0.01)
+    # Check and act take 45 ns: where the window is narrow, the model misses.
+    shares = [
+        {"window_ns": window, "share": rng.binomial(500, results.model_of_payments(window + 45)) / 500}
+        for window in experiment.WINDOWS_NS
+        for _ in range(30)
+    ]
+    assert 1 <= results.missed(results.payments(pd.DataFrame(shares))) <= 4
+
+
+def test_loss_is_counted_where_no_two_worked_at_once_and_where_the_gil_may_go():
+    crowds = pd.DataFrame({"pairs": [0, 0, 0.5, 1], "lost": [0.0, 0.1, 0.2, 0.0]})
+    assert results.lossy_apart(crowds) == Share(1, 2)
+    for statement, places in (("total += 1", 0), ("total += one()", 1)):
+        assert results.hand_overs_between(pd.DataFrame(experiment.instructions(statement))) == places
