@@ -122,7 +122,7 @@ def executed(chapter, request):
 
 @pytest.fixture(scope="session")
 def golden_book():
-    """The whole book made from golden records of real runs: a folder of pages."""
+    """The whole book made from golden records of real runs: a folder of pages; beside it `generated`, the parts that were put in."""
     from ffilab.judge.claims import chapter_names
     from ffilab.page import render
     from tests import golden_pages
@@ -134,5 +134,7 @@ def golden_book():
         if not target.exists():
             shutil.copytree(golden_pages.folder() / golden_pages.MEASURED, paths.EXECUTED, dirs_exist_ok=True)
             # Other tests render what they measured to the same place.
-            shutil.copytree(render.render().parent, target)
+            pages = render.render().parent
+            shutil.copytree(paths.BUILD / "source" / "book" / "_generated", target.with_name("generated"))
+            shutil.copytree(pages, target)
     return target

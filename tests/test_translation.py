@@ -8,7 +8,6 @@ import pytest
 from ffilab.judge.claims import chapter_names
 from ffilab.page import translation
 from ffilab.page.slides import glued
-from ffilab.run import paths
 from ffilab.run.paths import ROOT
 from tests.golden_pages import page
 
@@ -82,7 +81,7 @@ def test_numbers_and_names_are_the_same(pages):
 @pytest.fixture(scope="module")
 def book(golden_book):
     """The generated parts of the front page and the guide, in English and translated, by name."""
-    folder = paths.BUILD / "source" / "book" / "_generated"
+    folder = golden_book.with_name("generated")
     texts = [(ROOT / "book" / f"{page}_{LANGUAGE}.md").read_text() for page in PAGES]
     used = {name for text in texts for name in re.findall(rf"_generated/{LANGUAGE}/(\S+)", text)}
     return {name: tuple((place / name).read_text() for place in (folder, folder / LANGUAGE)) for name in sorted(used)}

@@ -98,7 +98,7 @@ LOCK = (MAIN, HOLDER, "the lock", (0.5, 0.06))
 CIRCLES = {
     "With the GIL": [LOCK, (HOLDER, MAIN, "the GIL", (0.5, -0.4))],
     "Without the GIL": [LOCK],
-    "Without it; the third stops the world": [
+    "Without it, and the world stops": [
         LOCK,
         (HOLDER, THIRD, "the world\nto go on", (1.18, 0.68)),
         (THIRD, MAIN, "main to\ndetach", (-0.18, 0.68)),
@@ -115,7 +115,7 @@ def plot_circles(figure) -> None:
     arrow = {"arrowstyle": "->", "shrinkA": 2, "shrinkB": 4, "connectionstyle": "arc3,rad=-0.3"}
     arrow["color"] = draw.INK["light"]
     box = {"boxstyle": "round", "fc": "none", "ec": draw.INK["light"]}
-    left, _ = figure.subfigures(1, 2, width_ratios=[3.7, 2.3])
+    left, _ = figure.subfigures(1, 2, width_ratios=[3.2, 2.8])
     rows = left.subplots(len(CIRCLES), 1, height_ratios=[2, 2, 3])
     for axes, (title, waits) in zip(rows, CIRCLES.items(), strict=True):
         boxes = {
