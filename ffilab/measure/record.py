@@ -235,7 +235,13 @@ class Record:
 
         lines = self.processes(title)
         # Judging asks for one frame once for each number; a process more is another frame.
-        asked = title, disturbed, whole if whole is None else frozenset(whole), len(self.children)
+        asked = (
+            title,
+            disturbed,
+            whole if whole is None else frozenset(whole),
+            self._last(title)["run"],
+            len(self.children),
+        )
         if asked in self.frames:
             return self.frames[asked].copy()
         places = by_place(lines)

@@ -110,6 +110,12 @@ CIRCLES_ALT = "; ".join(
 )
 
 
+CIRCLES_DATA = pd.DataFrame(
+    [(title, one, other, what) for title, waits in CIRCLES.items() for one, other, what, _ in waits],
+    columns=["build", "waits", "for", "what"],
+)
+
+
 def plot_circles(figure) -> None:
     """Three threads, and an arrow for each wait. A circle of arrows never ends. A phone shows the left of a figure first."""
     arrow = {"arrowstyle": "->", "shrinkA": 2, "shrinkB": 4, "connectionstyle": "arc3,rad=-0.3"}
