@@ -235,13 +235,7 @@ class Record:
 
         lines = self.processes(title)
         # Judging asks for one frame once for each number; a process more is another frame.
-        asked = (
-            title,
-            disturbed,
-            whole if whole is None else frozenset(whole),
-            self._last(title)["run"],
-            len(self.children),
-        )
+        asked = title, disturbed, str(whole), self._last(title)["run"], len(self.children)
         if asked in self.frames:
             return self.frames[asked].copy()
         places = by_place(lines)
