@@ -62,6 +62,27 @@ def by_build(session: Session, rows: dict[tuple[str, str], str], heads: tuple[st
     )
 
 
+def versions(session: Session) -> pd.DataFrame:
+    """To attach and detach on every interpreter of the session, and why one has no numbers."""
+    found, runs = of(session), session.frame("end of a state")
+    columns = {
+        "at first": f"a state made: 0 {THREADS}, µs on ",
+        "after a thread": f"a state made: 1 {THREADS}, µs on ",
+        "times as long": f"1 {THREADS} / none, ",
+    }
+    rows = []
+    for label in states.every(session):
+        how = ", ".join(map(str, chosen(runs, interpreter=label).ended.unique()))
+        row = {"CPython": label}
+        for heading, name in columns.items():
+            seen = found[f"{name}{label}"].measurement
+            row[heading] = draw.words(seen) if seen else f"{draw.NOT_MEASURED}: {how or 'disturbed'}"
+        visits = states.readings(session, THREADS, 1, label)
+        none = "did not run" if label.endswith("t") else "no such lists"
+        rows.append(row | {"visits, after a thread": f"{visits.at().value:,.0f}" if visits else none})
+    return pd.DataFrame(rows)
+
+
 def ways(session: Session) -> pd.DataFrame:
     """A callback of each tool, by what becomes of the state."""
     rows = {(tool, SAID[state]): f"way in: {tool}, {state}, µs on " for tool in TOOLS for state in states.STATES}

@@ -61,6 +61,8 @@ def of_states(session: Simulated) -> None:
         seen = [[{"count": count, "readings": 4096 if count else 0} for count in EVENTS[event]]] * few
         cases.append((FREE_THREADED, {"event": event}, seen))
     session.add_processes("visits", cases)
+    beside = [(label, {"after": after}, [{"ns": 200_000.0}] * few) for label in INTERPRETERS for after in (0, 1)]
+    session.add_processes("a thread of Python", beside)
     of_tools = [
         [{"tool": tool, "kept": kept, "ns": 500.0 if kept else 5000.0} for tool in TOOLS for kept in (True, False)]
     ] * n

@@ -15,13 +15,14 @@ from notebooks.outside.experiment import ALONE, BRIDGES, BUSY, EVENTS, OTHERS, T
 
 BOTH = (GIL, FREE_THREADED)
 STATES = {"made": False, "kept": True}
+THREAD_BESIDE = {0: "beside others", 1: "after others"}
 UNITS = {"ns": 1, "µs": 1000}
 OPPOSITE = {"survived": "lost", "lost": "survived"}
 
 
 def numbers(session: Session) -> Makers:
     made: Makers = {}
-    for label, (event, counts) in itertools.product(BOTH, EVENTS.items()):
+    for label, (event, counts) in itertools.product(every(session), EVENTS.items()):
         for count in counts:
             for state, (unit, ns) in itertools.product(STATES, UNITS.items()):
                 made[f"a state {state}: {count} {event}, {unit} on {label}"] = partial(
@@ -41,6 +42,10 @@ def numbers(session: Session) -> Makers:
     for event in VISITED:
         for count in EVENTS[event]:
             made[f"readings of the clock in one end: {count} {event}"] = partial(readings, session, event, count)
+    for label in BOTH:
+        for after, others in THREAD_BESIDE.items():
+            made[f"a Thread, {others}: µs on {label}"] = partial(centre, partial(thread, session, label, after), 1000)
+        made[f"a Thread, after others / beside, {label}"] = partial(after_or_beside, session, label)
     for label, tool in itertools.product(BOTH, TOOLS):
         for state, (unit, ns) in itertools.product(STATES, UNITS.items()):
             made[f"way in: {tool}, {state}, {unit} on {label}"] = partial(
@@ -66,6 +71,11 @@ def numbers(session: Session) -> Makers:
                     over_eventfd, session, label, beside, bridge
                 )
     return made
+
+
+def every(session: Session) -> list[str]:
+    """The pair, and the other interpreters of a session."""
+    return list(dict.fromkeys((*BOTH, *session.interpreters)))
 
 
 def centre(values, ns: float) -> Location | None:
@@ -103,9 +113,20 @@ def longer(session: Session, label: str) -> Measurement | None:
     return Measurement(Location.of(many - few), "ns") if len(few) else None
 
 
-def readings(session: Session, event: str, count: int) -> Location:
+def readings(session: Session, event: str, count: int, label: str = FREE_THREADED) -> Location | None:
     """Readings of the clock in one end of a state, without the two of the measurement."""
-    return Location.of(chosen(session.frame("visits"), event=event, count=count).readings.to_numpy(float))
+    rows = chosen(session.frame("visits"), interpreter=label, event=event, count=count)
+    return Location.of(rows.readings.to_numpy(float)) if len(rows) else None
+
+
+def thread(session: Session, label: str, after: int) -> np.ndarray:
+    """ns to start and join a Thread, one value for each process."""
+    return chosen(session.frame("a thread of Python"), interpreter=label, after=after).ns.to_numpy(float)
+
+
+def after_or_beside(session: Session, label: str) -> Measurement | None:
+    """A Thread after others have ended over one while they wait."""
+    return ratio(*(thread(session, label, after) for after in (1, 0)))
 
 
 def way(session: Session, label: str, tool: str, state: str) -> np.ndarray:

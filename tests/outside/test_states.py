@@ -1,7 +1,7 @@
 """Thread states, and how tools attach: every tool calls back, a kept state keeps, the clock is read as often as the loop says."""
 
 import pytest
-from of_chapter import LABELS, result_of
+from of_chapter import LABELS, PAIR, result_of
 
 from ffilab.setup.catalogue import FREE_THREADED
 from native.outside.ways import TOOLS, started, way_in
@@ -22,13 +22,13 @@ def called(tool, folder):
     return rows
 
 
-@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("label", PAIR)
 @pytest.mark.parametrize("tool", TOOLS)
 def test_every_tool_calls_from_threads_of_c(tool, label):
     assert result_of(label, called, {"tool": tool, **FOLDER}) == [[10, 10, True, True]] * 2
 
 
-@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("label", PAIR)
 def test_what_is_kept_is_kept_and_what_is_not_is_lost(label):
     rows = result_of(label, experiment.counts, FOLDER)
     assert [(row["tool"], row["outcome"]) for row in rows] == [
@@ -50,6 +50,11 @@ def test_one_segment_is_visited_as_often_as_many_are():
     assert [row["readings"] for row in rows] == [0, 4096, 4096, 4096]
 
 
+@pytest.mark.parametrize("label", PAIR)
+def test_a_thread_ends_beside_others_and_after_them(label):
+    assert all(result_of(label, experiment.of_thread, {"after": after, **FOLDER})["ns"] > 0 for after in (0, 1))
+
+
 @pytest.mark.parametrize("label", LABELS)
 def test_a_state_ends_beside_others(label):
     rows = result_of(label, experiment.beside_others, FOLDER)
@@ -61,7 +66,7 @@ def test_no_thread_for_an_answer_is_an_error():
         started(None)
 
 
-@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("label", PAIR)
 def test_each_bridge_brings_its_answers(label):
     rows = result_of(label, experiment.bridge, {"beside": experiment.ALONE, **FOLDER})
     assert [row["way"] for row in rows] == [*experiment.BRIDGES]
