@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from of_chapter import LABELS, outcome_of
+from of_chapter import LABELS, PAIR, outcome_of
 
 from ffilab.judge.estimates import Share
 from ffilab.setup.catalogue import FREE_THREADED, GIL
@@ -42,7 +42,7 @@ def test_what_is_caught_inside_ends_well_and_a_wall_ends_the_process(label):
     assert found["C++, noexcept between"] == found["thread ended in noexcept"] == "killed by SIGABRT"
 
 
-@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("label", PAIR)
 def test_python_remembers_each_callback_that_an_exception_left(label):
     scenes = {what: line for what, line in experiment.WALLS.items() if "through Python" in what}
     found = play(label, scenes)
