@@ -62,6 +62,8 @@ def count(label: str, arm: Arm, loops: int, out: Path) -> int:
     valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--quiet"]
     counting = [*fixed_addresses(), *valgrind, *command(label, arm, loops)]
     finished(counting, f"callgrind on {arm.name} on {label}", TIMEOUT_S, env=environment(arm.gil))
+    if not out.exists():
+        raise UserError(f"callgrind on {arm.name} on {label} left no counts.")
     return _total(out)
 
 

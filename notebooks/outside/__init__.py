@@ -3,10 +3,11 @@
 from ffilab.measure.case import Case
 from ffilab.measure.source import source_of
 from ffilab.page import chapter, draw
-from ffilab.setup.catalogue import FREE_THREADED, GIL
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from native.outside.ways import TOOLS, callback_of, library, module, way_in
 
 __all__ = [
+    "BY_LABEL",
     "FREE_THREADED",
     "GIL",
     "TOOLS",

@@ -7,13 +7,10 @@ import pandas as pd
 
 from ffilab.judge.estimates import Share
 from ffilab.judge.numbers import Makers
-from ffilab.judge.processes import chosen
 from ffilab.measure.session import Session
-from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.outside.experiment import CALLBACKS, FORKS, WALLS, WHOSE
-from notebooks.outside.results import NO_TRIAL
+from notebooks.outside.results import PAIR, trials
 
-PAIR = (GIL, FREE_THREADED)
 ENDS = "ends"
 MADE = "PyThreadState_New"
 WALL, CALL, ELSE = "exceptions", "exceptions in callbacks", "interpreters"
@@ -71,11 +68,9 @@ def numbers(session: Session) -> Makers:
 
 def child(session: Session, title: str, label: str, what: str, event, lived: bool = False) -> Share | str | None:
     """Children of one scene in which `event(rows)` is true; why there are none. lived: of those that lived to tell."""
-    frame = session.frame(title, disturbed=True)
-    if frame.empty:
+    rows = trials(session, title, interpreter=label, what=what)
+    if rows is None:
         return None
-    rows = chosen(frame, interpreter=label, what=what)
-    rows = rows[~rows.outcome.isin(NO_TRIAL)]
     if rows.empty:
         return "what it needs was not built here"
     rows = rows[rows.outcome == ENDS] if lived else rows

@@ -10,7 +10,7 @@ from ffilab.judge.numbers import of
 from ffilab.judge.processes import chosen, interval_of
 from ffilab.measure.session import Session
 from ffilab.page import draw
-from ffilab.setup.catalogue import FREE_THREADED, GIL
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from native.outside.ways import TOOLS
 from notebooks.outside import states
 from notebooks.outside.crossings import ACTIONS, SCENES, may_i, told
@@ -78,7 +78,7 @@ def versions(session: Session) -> pd.DataFrame:
             seen = found[f"{name}{label}"].measurement
             row[heading] = draw.words(seen) if seen else f"{draw.NOT_MEASURED}: {how or 'disturbed'}"
         visits = states.readings(session, THREADS, 1, label)
-        none = "did not run" if label.endswith("t") else "no such lists"
+        none = "did not run" if BY_LABEL[label].free_threaded else "no such lists"
         rows.append(row | {"visits, after a thread": f"{visits.at().value:,.0f}" if visits else none})
     return pd.DataFrame(rows)
 

@@ -12,8 +12,8 @@ from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from native.outside.ways import TOOLS
 from notebooks.outside.experiment import ALONE, BRIDGES, BUSY, EVENTS, OTHERS, THREADS, VISITED
+from notebooks.outside.results import PAIR
 
-BOTH = (GIL, FREE_THREADED)
 STATES = {"made": False, "kept": True}
 THREAD_BESIDE = {0: "beside others", 1: "after others"}
 UNITS = {"ns": 1, "µs": 1000}
@@ -24,9 +24,9 @@ def numbers(session: Session) -> Makers:
     made: Makers = {}
     for label, (event, counts) in itertools.product(every(session), EVENTS.items()):
         for count in counts:
-            for state, (unit, ns) in itertools.product(STATES, UNITS.items()):
+            for state, unit in (("made", "µs"), ("kept", "ns")):
                 made[f"a state {state}: {count} {event}, {unit} on {label}"] = partial(
-                    centre, partial(ends, session, label, event, count, state), ns
+                    centre, partial(ends, session, label, event, count, state), UNITS[unit]
                 )
         for count in counts[1:]:
             made[f"{count} {event} / none, {label}"] = partial(times_as_long, session, label, event, count)
@@ -35,32 +35,32 @@ def numbers(session: Session) -> Makers:
         made[f"1 {event} / none, {FREE_THREADED}, PYTHON_TLBC=0"] = partial(
             times_as_long, session, FREE_THREADED, event, 1, "shared"
         )
-    for label in BOTH:
+    for label in PAIR:
         made[f"ns longer beside {OTHERS[1]} newer states, {label}"] = partial(longer, session, label)
     for count in (0, 1):
         made[f"a state made: {count} {THREADS}, {FREE_THREADED} / {GIL}"] = partial(between_builds, session, count)
     for event in VISITED:
         for count in EVENTS[event]:
             made[f"readings of the clock in one end: {count} {event}"] = partial(readings, session, event, count)
-    for label in BOTH:
+    for label in PAIR:
         for after, others in THREAD_BESIDE.items():
             made[f"a Thread, {others}: µs on {label}"] = partial(centre, partial(thread, session, label, after), 1000)
         made[f"a Thread, after others / beside, {label}"] = partial(after_or_beside, session, label)
-    for label, tool in itertools.product(BOTH, TOOLS):
+    for label, tool in itertools.product(PAIR, TOOLS):
         for state, (unit, ns) in itertools.product(STATES, UNITS.items()):
             made[f"way in: {tool}, {state}, {unit} on {label}"] = partial(
                 centre, partial(way, session, label, tool, state), ns
             )
         made[f"way in: {tool}, made / kept, {label}"] = partial(tool_made_or_kept, session, label, tool)
     for label, tool, state, outcome in (
-        *((label, "ctypes", "made", "survived") for label in BOTH),
-        *((label, "ctypes", "kept", "lost") for label in BOTH),
-        *((label, "cffi", "made", "lost") for label in BOTH),
+        *((label, "ctypes", "made", "survived") for label in PAIR),
+        *((label, "ctypes", "kept", "lost") for label in PAIR),
+        *((label, "cffi", "made", "lost") for label in PAIR),
     ):
         made[f"processes in which a threading.local {outcome}: {tool}, {state}, {label}"] = partial(
             local, session, label, tool, state, outcome
         )
-    for label, beside in itertools.product(BOTH, (ALONE, BUSY)):
+    for label, beside in itertools.product(PAIR, (ALONE, BUSY)):
         for bridge in BRIDGES:
             for unit, us in (("µs", 1), ("ms", 1000)):
                 made[f"answer by {bridge}, {beside}: {unit} on {label}"] = partial(
@@ -75,7 +75,7 @@ def numbers(session: Session) -> Makers:
 
 def every(session: Session) -> list[str]:
     """The pair, and the other interpreters of a session."""
-    return list(dict.fromkeys((*BOTH, *session.interpreters)))
+    return list(dict.fromkeys((*PAIR, *session.interpreters)))
 
 
 def centre(values, ns: float) -> Location | None:

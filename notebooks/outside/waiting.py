@@ -7,11 +7,9 @@ from ffilab.judge.estimates import Interval, Share
 from ffilab.judge.numbers import Makers
 from ffilab.judge.processes import interval_of
 from ffilab.measure.session import Session
-from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.outside.experiment import FORKS, HOWS, MAINS, MANNERS, WAYS, WORLD
-from notebooks.outside.results import share_of
+from notebooks.outside.results import PAIR, share_of
 
-PAIR = (GIL, FREE_THREADED)
 # What the process says at its end of the thread that attached.
 FATES = {"hangs": "hang", "came through": "come through", "terminated": "are terminated"}
 # The last of FORKS, unless a reader adds another one.
