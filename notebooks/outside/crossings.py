@@ -134,6 +134,10 @@ def waits(way: str) -> list[dict]:
     return [{"way": way, "stop": stop} for stop in ("nothing", "gc.collect()")]
 
 
+def inside(what: str) -> list[dict]:
+    return [{"inside": what}]
+
+
 def played(*names: str) -> list[dict]:
     return [{"what": name} for name in names]
 
@@ -142,9 +146,17 @@ ACTIONS = (
     ("wait for a lock of C", WAIT, waits("attached"), "detach", waits("detached")),
     ("… detached", WAIT, waits("detached"), "", []),
     ("… for a PyMutex", WAIT, waits("PyMutex"), "", []),
+    (
+        "… in a critical section",
+        "critical sections",
+        inside("a mutex, attached"),
+        "detach",
+        inside("a mutex, detached"),
+    ),
     ("attach at shutdown", LATE, [{"thread": "a kept state"}], EARLIER, []),
     ("… holding a lock", LATE, [{"thread": "a kept state, and a lock"}], EARLIER, []),
     ("… at the very end", LATE, [{"thread": "a new state, at the very end"}], EARLIER, []),
+    ("… with a guard (3.15)", "guards", [{"by": "a guard, closed"}], "", []),
     ("end threads in atexit", LATE, [{"thread": "a loop, joined by atexit"}], "", []),
     ("rely on signals, in C", "signals", [{"how": "attached"}], "call PyErr_CheckSignals", [{"how": "checks"}]),
     ("… on pending calls", "pending calls", [{"main": "sleeps in a system call"}], "attach in your thread", []),

@@ -3,7 +3,7 @@
 import itertools
 
 from ffilab.judge.simulation import Simulated
-from ffilab.setup.catalogue import FREE_THREADED, GIL
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from native.outside.ways import TOOLS
 from notebooks.outside.experiment import (
     ALONE,
@@ -12,10 +12,13 @@ from notebooks.outside.experiment import (
     CHILDREN,
     EVENTS,
     FORKS,
+    GUARDS,
+    IN_SECTION,
     OTHERS,
     THREADS,
     VISITED,
 )
+from notebooks.outside.results import EARLIER, LATER
 from notebooks.outside.waiting import DEFAULT
 
 INTERPRETERS = [GIL, FREE_THREADED]
@@ -157,8 +160,30 @@ def of_waiting(session: Simulated) -> None:
         hang("fork", "E15", default, how=default)
         for row, one in zip(scenes["fork"][-CHILDREN:], other, strict=True):
             row["method"] = "spawn" if one else "forkserver"
+        if label == FREE_THREADED:
+            for what in IN_SECTION[:-1]:
+                hang("critical sections", "E20", f"in a section, {what}", inside=what)
         for title, rows in scenes.items():
             session.add_processes(title, [(label, {}, [rows])])
+
+    def happens(claim: str, number: str) -> list[bool]:
+        return session.events(session.true(claim, number), CHILDREN).tolist()
+
+    for label in (FREE_THREADED, *(one for one in EARLIER if BY_LABEL[one].free_threaded)):
+        lost = happens("E20", f"children that lose counts: {label}")
+        rows = [{"inside": IN_SECTION[-1], "outcome": "loses counts" if one else "ends"} for one in lost]
+        session.add_processes("critical sections", [(label, {}, [rows])])
+    closed, never, view = GUARDS
+    for label in LATER:
+        late = happens("E9", f"threads that come too late: {closed}, {label}")
+        waits = happens("E9", f"children that hang: {never}, {label}")
+        enters = happens("E9", f"threads that come through: {view}, {label}")
+        rows = [
+            *({"by": closed, "outcome": "ends", "fate": "hangs" if one else "came through"} for one in late),
+            *({"by": never, "outcome": "hangs" if one else "ends", "fate": None} for one in waits),
+            *({"by": view, "outcome": "ends", "fate": "came through" if one else "refused"} for one in enters),
+        ]
+        session.add_processes("guards", [(label, {}, [rows])])
 
 
 def of_crossings(session: Simulated) -> None:

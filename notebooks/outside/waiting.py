@@ -7,8 +7,8 @@ from ffilab.judge.estimates import Interval, Share
 from ffilab.judge.numbers import Makers
 from ffilab.judge.processes import interval_of
 from ffilab.measure.session import Session
-from notebooks.outside.experiment import FORKS, HOWS, MAINS, MANNERS, WAYS, WORLD
-from notebooks.outside.results import PAIR, share_of
+from notebooks.outside.experiment import FORKS, GUARDS, HOWS, IN_SECTION, MAINS, MANNERS, WAYS, WORLD
+from notebooks.outside.results import EARLIER, LATER, PAIR, share_of
 
 # What the process says at its end of the thread that attached.
 FATES = {"hangs": "hang", "came through": "come through", "terminated": "are terminated"}
@@ -73,6 +73,18 @@ def numbers(session: Session) -> Makers:
         count(f"children that start with forkserver: {label}", "fork", "method", "forkserver", how=DEFAULT, **here)
         made[f"children that start otherwise than with forkserver: {label}"] = partial(otherwise, session, label)
         mean(f"ns of PyErr_CheckSignals: {label}", "price of a check", "ns", **here)
+    for label, inside in product(PAIR, IN_SECTION[:-1]):
+        of = {"inside": inside, "interpreter": label}
+        count(f"children that hang: in a section, {inside}, {label}", "critical sections", "outcome", "hangs", **of)
+    for label in (*PAIR, *EARLIER, *LATER):
+        of = {"inside": IN_SECTION[-1], "interpreter": label}
+        count(f"children that lose counts: {label}", "critical sections", "outcome", "loses counts", **of)
+    late = lambda rows: rows.fate.fillna("") != "came through"  # noqa: E731
+    for label, by in product(LATER, GUARDS):
+        of = {"by": by, "interpreter": label}
+        count(f"threads that come through: {by}, {label}", "guards", "fate", "came through", **of)
+        count(f"children that hang: {by}, {label}", "guards", "outcome", "hangs", **of)
+        made[f"threads that come too late: {by}, {label}"] = partial(share_of, session, "guards", late, **of)
     mended = {"way": WAYS[1:]}
     count("children that hang: detached, or a PyMutex", "lock order", "outcome", "hangs", **mended)
     return made

@@ -1,8 +1,13 @@
 // How pybind11 attaches: gil_scoped_acquire.
+#include <pybind11/critical_section.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <atomic>
+#include <chrono>
+#include <mutex>
 #include <system_error>
+#include <thread>
 
 #include "outside.h"
 
@@ -51,7 +56,53 @@ static void call_caught(py::function callback) {
     }
 }
 
+static std::mutex mutex;
+static std::atomic<bool> held, within;
+
+static void wait_for(std::atomic<bool> &flag) {
+    py::gil_scoped_release detached;
+    while (!flag) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+}
+
+// [mutex_first]
+static void mutex_first(py::object one) {
+    std::lock_guard<std::mutex> lock(mutex);
+    held = true;
+    wait_for(within);
+    py::scoped_critical_section section(one);
+}
+// [/mutex_first]
+
+// [section_first]
+static void section_first(py::object one, bool detach) {
+    wait_for(held);
+    py::scoped_critical_section section(one);
+    within = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(30)); // until the other one waits for the section
+    if (detach) {
+        py::gil_scoped_release detached;
+        std::lock_guard<std::mutex> lock(mutex);
+    } else {
+        std::lock_guard<std::mutex> lock(mutex);
+    }
+}
+// [/section_first]
+
+// [count]
+static void count(py::dict one, long times) {
+    for (; times > 0; times--) {
+        py::scoped_critical_section section(one);
+        one["n"] = one["n"].cast<long>() + 1;
+    }
+}
+// [/count]
+
 PYBIND11_MODULE(outside_pybind11, m, py::mod_gil_not_used()) {
     m.def("call_from_thread", &call_from_thread);
     m.def("call_caught", &call_caught);
+    m.def("mutex_first", &mutex_first);
+    m.def("section_first", &section_first);
+    m.def("count", &count);
 }

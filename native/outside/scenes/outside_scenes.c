@@ -105,7 +105,7 @@ static PyObject *when_main_waits(PyObject *Py_UNUSED(module), PyObject *Py_UNUSE
 
 /* ---- a thread that attaches while Python shuts down ---- */
 
-static atomic_int caller_ready, go, stop, within, arrived, unwound, done, holds;
+static atomic_int caller_ready, go, stop, within, arrived, unwound, refused, done, holds;
 static enum { NEW, KEPT, AGAIN } manner;
 static pthread_key_t key;
 static pthread_t caller;
@@ -142,6 +142,56 @@ static void *attach_when_told(void *Py_UNUSED(argument)) {
 }
 /* [/caller] */
 
+/* Python 3.15 has guards: PEP 788. */
+#if PY_VERSION_HEX >= 0x030F0000
+static PyInterpreterGuard *guard;
+static PyInterpreterView *view;
+static int closes;
+
+/* [guarded] */
+static void *attach_guarded(void *Py_UNUSED(argument)) {
+    caller_ready = 1;
+    if (view) {
+        wait_for(&go);
+    } else {
+        sleep_ms(100); /* main has come to its end meanwhile, and waits for the guard */
+    }
+    arrived = within = 1;
+    PyThreadStateToken *token = view ? PyThreadState_EnsureFromView(view) : PyThreadState_Ensure(guard);
+    within = 0;
+    if (token) {
+        PyThreadState_Release(token);
+        done = 1;
+    } else {
+        refused = 1; /* finalization has begun */
+    }
+    if (guard && closes) {
+        PyInterpreterGuard_Close(guard);
+    }
+    return NULL;
+}
+/* [/guarded] */
+
+/* start_guarded(how): a thread with a guard that it closes, or never closes; or with a view, once when told. */
+static PyObject *start_guarded(PyObject *Py_UNUSED(module), PyObject *argument) {
+    const char *how = PyUnicode_AsUTF8(argument);
+    if (!how) {
+        return NULL;
+    }
+    closes = !strcmp(how, "closed");
+    if (!strcmp(how, "a view")) {
+        view = PyInterpreterView_FromCurrent();
+    } else {
+        guard = PyInterpreterGuard_FromCurrent();
+    }
+    if ((!view && !guard) || !start(attach_guarded, NULL)) {
+        return NULL;
+    }
+    wait_for(&caller_ready);
+    Py_RETURN_NONE;
+}
+#endif
+
 /* start_caller(how, holds): with a new state or a kept one, once when told, or again and again; with the lock in its hand. */
 static PyObject *start_caller(PyObject *Py_UNUSED(module), PyObject *arguments) {
     const char *how;
@@ -175,10 +225,10 @@ static PyObject *end_caller(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(not
 /* Behind the interpreter's end, when the process runs its own exit handlers. */
 static void tell(void) {
     stop = 1; /* a loop ends with its round, unless the thread stands still within Ensure */
-    for (int ms = 0; ms < 50 && !done && !unwound; ms++) {
+    for (int ms = 0; ms < 50 && !done && !unwound && !refused; ms++) {
         sleep_ms(1);
     }
-    const char *what = done ? "came through" : unwound ? "terminated" : within ? "hangs" : arrived ? "stands elsewhere" : "did not arrive";
+    const char *what = done ? "came through" : refused ? "refused" : unwound ? "terminated" : within ? "hangs" : arrived ? "stands elsewhere" : "did not arrive";
     printf("fate: %s\n", what);
     fflush(stdout);
 }
@@ -338,6 +388,9 @@ static PyMethodDef methods[] = {
     {"take", take, METH_O, "take(way): wait for the lock, attached, detached, or of a PyMutex."},
     {"when_main_waits", when_main_waits, METH_NOARGS, "Return 10 ms after main began to wait."},
     {"start_caller", start_caller, METH_VARARGS, "start_caller(how, holds): a thread that attaches."},
+#if PY_VERSION_HEX >= 0x030F0000
+    {"start_guarded", start_guarded, METH_O, "start_guarded(how): a thread that attaches with a guard, or by a view."},
+#endif
     {"end_caller", end_caller, METH_NOARGS, "Let it finish, and join it."},
     {"at_exit", at_exit, METH_O, "at_exit(late): say at the process's end what became of it; late: let it attach only then."},
     {"at_teardown", at_teardown, METH_O, "at_teardown(wants_lock): an object whose destructor lets it attach."},
