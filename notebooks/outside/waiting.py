@@ -79,6 +79,9 @@ def numbers(session: Session) -> Makers:
     for label in (*PAIR, *EARLIER, *LATER):
         of = {"inside": IN_SECTION[-1], "interpreter": label}
         count(f"children that lose counts: {label}", "critical sections", "outcome", "loses counts", **of)
+    for label in LATER:
+        of = {"thread": "a new state", "interpreter": label}
+        count(f"threads that come through: a new state, {label}", "shutdown", "fate", "came through", **of)
     late = lambda rows: rows.fate.fillna("") != "came through"  # noqa: E731
     for label, by in product(LATER, GUARDS):
         of = {"by": by, "interpreter": label}

@@ -97,6 +97,18 @@ def test_who_detaches_or_takes_a_pymutex_does_not_hang(label):
 
 
 @pytest.mark.parametrize("label", LABELS)
+def test_who_detaches_in_a_section_does_not_hang_and_a_section_keeps_others_out(label):
+    rows = play(label, experiment.sections, [{"inside": inside} for inside in experiment.IN_SECTION[1:]])
+    assert {row["outcome"] for row in rows} == {"ends"}
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_a_version_without_guards_says_so(label):
+    rows = play(label, experiment.guarded, [{"by": by} for by in experiment.GUARDS])
+    assert {row["outcome"] for row in rows} == {"not here"}
+
+
+@pytest.mark.parametrize("label", LABELS)
 def test_a_thread_that_atexit_joins_comes_through(label):
     rows = play(label, experiment.shutdown, [{"thread": "a loop, joined by atexit"}])
     assert {(row["outcome"], row["fate"]) for row in rows} == {("ends", "came through")}
@@ -151,5 +163,5 @@ def test_a_table_counts_how_children_ended():
 def test_made_up_records_bring_the_verdict_that_is_true(truth):
     session = simulate("outside", truth, noise=0)
     of = {row["id"]: row["verdict"] for row in ledger.judged(session, True)}
-    for claim in ("E2", "E3", "E10", "E11", "E12", "E13", "E14", "E15", "E18", "E19"):
+    for claim in ("E2", "E3", "E9", "E10", "E11", "E12", "E13", "E14", "E15", "E18", "E19", "E20"):
         assert (of[claim] == "holds") == (truth in ("as published", "half the size")), (claim, of[claim])
