@@ -9,7 +9,7 @@ from ffilab.judge.estimates import Share
 from ffilab.judge.numbers import Makers
 from ffilab.measure.session import Session
 from notebooks.outside.experiment import CALLBACKS, FORKS, WALLS, WHOSE
-from notebooks.outside.results import PAIR, trials
+from notebooks.outside.results import NO_TRIAL, PAIR, trials
 
 ENDS = "ends"
 MADE = "PyThreadState_New"
@@ -188,6 +188,7 @@ def may_i(children: pd.DataFrame, instead: str, cured: pd.DataFrame) -> str:
     def well(rows: pd.DataFrame) -> bool:
         return rows.fate.fillna(rows.outcome).isin(DID_WELL).all()
 
+    children, cured = (rows[~rows.outcome.isin(NO_TRIAL)] for rows in (children, cured))
     if children.empty:
         return "–"
     if well(children):

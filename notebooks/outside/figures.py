@@ -205,7 +205,7 @@ def may_i_table(session: Session) -> pd.DataFrame:
 
         def children(cases: list[dict], frame: pd.DataFrame = frame, **which: str) -> pd.DataFrame:
             found = pd.concat([chosen(frame, **case, **which) for case in cases]) if cases and len(frame) else frame[:0]
-            found = found[~found.outcome.isin(NO_TRIAL)] if len(found) else found
+            found = found[found.outcome != NO_TRIAL[0]] if len(found) else found
             return found if "fate" in found else found.assign(fate=None)
 
         row = {"may I …": action, "answer": may_i(children(cases), instead, children(cure))}
