@@ -188,7 +188,7 @@ def may_i(children: pd.DataFrame, instead: str, cured: pd.DataFrame) -> str:
     def well(rows: pd.DataFrame) -> bool:
         return rows.fate.fillna(rows.outcome).isin(DID_WELL).all()
 
-    children, cured = (rows[~rows.outcome.isin(NO_TRIAL)] for rows in (children, cured))
+    children, cured = (rows[~rows.outcome.isin(NO_TRIAL)] if len(rows) else rows for rows in (children, cured))
     if children.empty:
         return "–"
     if well(children):

@@ -141,7 +141,9 @@ def test_every_action_names_scenes_that_are_played():
     scenes = {title: set(names) for title, (_, names) in crossings.SCENES.items()}
     columns = {
         "lock order": {"way", "stop"},
+        "critical sections": {"inside"},
         "shutdown": {"thread"},
+        "guards": {"by"},
         "signals": {"how"},
         "pending calls": {"main"},
         "fork": {"how"},
@@ -153,6 +155,8 @@ def test_every_action_names_scenes_that_are_played():
         *experiment.HOWS,
         *experiment.MAINS,
         *experiment.FORKS,
+        *experiment.IN_SECTION,
+        *experiment.GUARDS,
     }
     tried = [(action, title, which) for action, title, cases, _, cure in crossings.ACTIONS for which in [*cases, *cure]]
     for action, title, which in tried:
