@@ -178,7 +178,7 @@ static PyObject *start_guarded(PyObject *Py_UNUSED(module), PyObject *argument) 
     if (!how) {
         return NULL;
     }
-    closes = !strcmp(how, "closed");
+    closes = !strcmp(how, "a guard, closed");
     if (!strcmp(how, "a view")) {
         view = PyInterpreterView_FromCurrent();
     } else {
