@@ -14,12 +14,32 @@ from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from native.outside.ways import TOOLS
 from notebooks.outside import states
 from notebooks.outside.crossings import ACTIONS, SCENES, may_i, told
-from notebooks.outside.experiment import ALONE, BRIDGES, BUSY, CODE, PYTHON_ENDED, THREADS
+from notebooks.outside.experiment import (
+    ALONE,
+    BRIDGES,
+    BUSY,
+    CODE,
+    HOW,
+    NOTHING,
+    OBJECT_LEFT,
+    OTHERS_THERE,
+    PYTHON_ENDED,
+    THREADS,
+    TOGETHER,
+)
 from notebooks.outside.results import NO_TRIAL
 
 # ---- states ----
 
-SAID = {"made": "created", "kept": "kept"}
+SAID = {"made": "created", "kept": "kept", "nested": "nested"}
+
+
+def column(label: str, threads: int) -> str:
+    return f"{label}, {threads} thread{'s' * (threads > 1)}"
+
+
+# What is in sight of the table on several threads.
+SHOWN_TOGETHER = tuple(column(label, threads) for label in (GIL, FREE_THREADED) for threads in TOGETHER[:2])
 
 
 def prices(session: Session) -> pd.DataFrame:
@@ -80,6 +100,18 @@ def versions(session: Session) -> pd.DataFrame:
         visits = states.readings(session, THREADS, 1, label)
         none = "did not run" if BY_LABEL[label].free_threaded else "no such lists"
         rows.append(row | {"visits, after a thread": f"{visits.at().value:,.0f}" if visits else none})
+    return pd.DataFrame(rows)
+
+
+def together(session: Session) -> pd.DataFrame:
+    """To attach and detach, by threads at once and by what a process has behind it."""
+    found, rows = of(session), []
+    for state, before in itertools.product(HOW, (NOTHING, OTHERS_THERE, OBJECT_LEFT)):
+        row = {"state": SAID[state], "before": before}
+        for label, threads in itertools.product((GIL, FREE_THREADED), TOGETHER):
+            name = f"{state} by {threads}, before it {before}: ns on {label}"
+            row[column(label, threads)] = draw.words(found[name].measurement)
+        rows.append(row)
     return pd.DataFrame(rows)
 
 

@@ -13,12 +13,18 @@ from notebooks.outside.experiment import (
     EVENTS,
     FORKS,
     GUARDS,
+    HOW,
     IN_SECTION,
+    NOTHING,
+    OBJECT_LEFT,
     OTHERS,
+    OTHERS_THERE,
     THREADS,
+    TOGETHER,
     VISITED,
 )
 from notebooks.outside.results import EARLIER, LATER
+from notebooks.outside.states import RUN_AS
 from notebooks.outside.waiting import DEFAULT
 
 INTERPRETERS = [GIL, FREE_THREADED]
@@ -66,6 +72,15 @@ def of_states(session: Simulated) -> None:
     session.add_processes("visits", cases)
     beside = [(label, {"after": after}, [{"ns": 200_000.0}] * few) for label in INTERPRETERS for after in (0, 1)]
     session.add_processes("a thread of Python", beside)
+    alike = [[{"state": state, "threads": threads, "ns": 500.0} for state in HOW for threads in TOGETHER]] * few
+    before = itertools.product(INTERPRETERS, (NOTHING, OTHERS_THERE, OBJECT_LEFT))
+    session.add_processes("several threads", [(label, {"before": one}, alike) for label, one in before])
+    cases = []
+    for build, which in RUN_AS.items():
+        kept = session.scattered(55_000 * session.true("E8", f"rows per second, kept / made on {build}"), PROCESSES, n)
+        rows = [[{"kept": False, "rows_per_s": 55_000.0}, {"kept": True, "rows_per_s": float(one)}] for one in kept]
+        cases.append((which["interpreter"], {"gil": which["gil"]}, rows))
+    session.add_processes("rows per second", cases)
     of_tools = [
         [{"tool": tool, "kept": kept, "ns": 500.0 if kept else 5000.0} for tool in TOOLS for kept in (True, False)]
     ] * n

@@ -11,12 +11,31 @@ from ffilab.judge.processes import chosen, ratio
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from native.outside.ways import TOOLS
-from notebooks.outside.experiment import ALONE, BRIDGES, BUSY, EVENTS, OTHERS, THREADS, VISITED
+from notebooks.outside.experiment import (
+    ALONE,
+    BRIDGES,
+    BUSY,
+    EVENTS,
+    HOW,
+    NOTHING,
+    OBJECT_LEFT,
+    OTHERS,
+    OTHERS_THERE,
+    THREADS,
+    TOGETHER,
+    VISITED,
+)
 from notebooks.outside.results import PAIR
 
 STATES = {"made": False, "kept": True}
 THREAD_BESIDE = {0: "beside others", 1: "after others"}
 UNITS = {"ns": 1, "µs": 1000}
+# The builds of E8, by the columns of its records.
+RUN_AS = {
+    GIL: {"interpreter": GIL, "gil": "as built"},
+    FREE_THREADED: {"interpreter": FREE_THREADED, "gil": "as built"},
+    f"{FREE_THREADED}, PYTHON_GIL=1": {"interpreter": FREE_THREADED, "gil": "on"},
+}
 OPPOSITE = {"survived": "lost", "lost": "survived"}
 
 
@@ -46,6 +65,17 @@ def numbers(session: Session) -> Makers:
         for after, others in THREAD_BESIDE.items():
             made[f"a Thread, {others}: µs on {label}"] = partial(centre, partial(thread, session, label, after), 1000)
         made[f"a Thread, after others / beside, {label}"] = partial(after_or_beside, session, label)
+    for label, state in itertools.product(PAIR, HOW):
+        for before, threads in itertools.product((NOTHING, OTHERS_THERE, OBJECT_LEFT), TOGETHER):
+            made[f"{state} by {threads}, before it {before}: ns on {label}"] = partial(
+                centre, partial(together, session, label, before, state, threads), 1
+            )
+            made[f"{state} by {threads} / by 1, before it {before}: rate on {label}"] = partial(
+                rate_together, session, label, before, state, threads
+            )
+        made[f"{state} by 1, other states / nothing before it, {label}"] = partial(beside_states, session, label, state)
+    for build in RUN_AS:
+        made[f"rows per second, kept / made on {build}"] = partial(rows_kept_or_made, session, build)
     for label, tool in itertools.product(PAIR, TOOLS):
         for state, (unit, ns) in itertools.product(STATES, UNITS.items()):
             made[f"way in: {tool}, {state}, {unit} on {label}"] = partial(
@@ -127,6 +157,31 @@ def thread(session: Session, label: str, after: int) -> np.ndarray:
 def after_or_beside(session: Session, label: str) -> Measurement | None:
     """A Thread after others have ended over one while they wait."""
     return ratio(*(thread(session, label, after) for after in (1, 0)))
+
+
+def together(session: Session, label: str, before: str, state: str, threads: int) -> np.ndarray:
+    """ns to attach and detach, the time by the passes of so many threads, one value for each process."""
+    of_threads = session.frame("several threads")
+    return chosen(of_threads, interpreter=label, before=before, state=state, threads=threads).ns.to_numpy(float)
+
+
+def rate_together(session: Session, label: str, before: str, state: str, threads: int) -> Measurement | None:
+    """Passes of so many threads over those of one, in the same time and the same processes."""
+    return ratio(*(together(session, label, before, state, count) for count in (1, threads)))
+
+
+def beside_states(session: Session, label: str, state: str) -> Measurement | None:
+    """One thread in a process with other states, over one without."""
+    return ratio(*(together(session, label, before, state, 1) for before in (OTHERS_THERE, NOTHING)))
+
+
+def rows(session: Session, build: str, state: str) -> np.ndarray:
+    """Rows per second, one value for each process."""
+    return chosen(session.frame("rows per second"), kept=STATES[state], **RUN_AS[build]).rows_per_s.to_numpy(float)
+
+
+def rows_kept_or_made(session: Session, build: str) -> Measurement | None:
+    return ratio(*(rows(session, build, state) for state in ("kept", "made")))
 
 
 def way(session: Session, label: str, tool: str, state: str) -> np.ndarray:

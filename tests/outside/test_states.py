@@ -1,5 +1,7 @@
 """Thread states, and how tools attach: every tool calls back, a kept state keeps, the clock is read as often as the loop says."""
 
+import itertools
+
 import pytest
 from of_chapter import LABELS, PAIR, result_of
 
@@ -59,6 +61,20 @@ def test_a_thread_ends_beside_others_and_after_them(label):
 def test_a_state_ends_beside_others(label):
     rows = result_of(label, experiment.beside_others, FOLDER)
     assert [(row["others"], row["ns"] > 0) for row in rows] == [(1, True), (1000, True)]
+
+
+@pytest.mark.parametrize("label", PAIR)
+@pytest.mark.parametrize("before", [experiment.NOTHING, experiment.OTHERS_THERE, experiment.OBJECT_LEFT])
+def test_several_threads_attach_in_each_way(before, label):
+    rows = result_of(label, experiment.together, {"before": before, "others": experiment.OTHER_STATES, **FOLDER})
+    cells = [(row["state"], row["threads"]) for row in rows if row["ns"] > 0]
+    assert cells == [*itertools.product(experiment.HOW, experiment.TOGETHER)]
+
+
+@pytest.mark.parametrize("label", PAIR)
+def test_rows_are_counted_with_a_new_state_and_a_kept_one(label):
+    rows = result_of(label, experiment.rows_per_s, FOLDER)
+    assert [row["kept"] for row in rows if row["rows_per_s"] > 0] == [False, True]
 
 
 def test_no_thread_for_an_answer_is_an_error():

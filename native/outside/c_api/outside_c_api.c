@@ -2,6 +2,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <stdatomic.h>
 #include <time.h>
 
 #include "outside.h"
@@ -71,6 +72,61 @@ static PyObject *call_from_thread(PyObject *module, PyObject *args) {
     return list;
 }
 
+static int64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+typedef struct {
+    int64_t end;
+    long at_once; /* passes between two looks at the clock */
+    atomic_long passes;
+} window;
+
+/* [until] */
+static void pass_until(void *what) {
+    window *all = what;
+    do {
+        pass((void *)all->at_once);
+        atomic_fetch_add(&all->passes, all->at_once);
+    } while (now_ns() < all->end);
+}
+/* [/until] */
+
+static void stay_attached(run_type run, void *what) {
+    PyGILState_STATE state = PyGILState_Ensure();
+    run(what);
+    PyGILState_Release(state);
+}
+
+/* attach_for(ms, threads, how) -> ns of a pass: the time by the passes of all threads. how: 0, a state is made for each pass; 1, it is kept;
+   2, the thread stays attached, and each pass is nested. */
+static PyObject *attach_for(PyObject *module, PyObject *args) {
+    int threads, how, error;
+    long ms;
+    if (!PyArg_ParseTuple(args, "lii", &ms, &threads, &how)) {
+        return NULL;
+    }
+    int64_t *ns = PyMem_Calloc((size_t)threads, sizeof *ns);
+    if (!ns) {
+        return PyErr_NoMemory();
+    }
+    keep_type around = how == 2 ? stay_attached : how ? keep : NULL;
+    int64_t began = now_ns();
+    window all = {.end = began + ms * 1000000, .at_once = how ? 100 : 1};
+    Py_BEGIN_ALLOW_THREADS
+    error = call_from_threads(pass_until, &all, threads, 1, ns, around);
+    Py_END_ALLOW_THREADS
+    double took = (double)(now_ns() - began);
+    PyMem_Free(ns);
+    if (error) {
+        errno = error;
+        return PyErr_SetFromErrno(PyExc_OSError);
+    }
+    return PyFloat_FromDouble(took / (double)all.passes);
+}
+
 /* end_states(n, others) -> ns for PyThreadState_Delete, the mean of n <= 100 states. Before them in the list are `others`, which stay. */
 static PyObject *end_states(PyObject *module, PyObject *args) {
     PyThreadState *ours[100];
@@ -88,17 +144,16 @@ static PyObject *end_states(PyObject *module, PyObject *args) {
             PyThreadState_Clear(state);
         }
     }
-    struct timespec began, ended;
-    clock_gettime(CLOCK_MONOTONIC, &began);
+    int64_t began = now_ns();
     for (int i = n; i-- > 0;) {
         PyThreadState_Delete(ours[i]);
     }
-    clock_gettime(CLOCK_MONOTONIC, &ended);
-    return PyFloat_FromDouble(((ended.tv_sec - began.tv_sec) * 1e9 + ended.tv_nsec - began.tv_nsec) / n);
+    return PyFloat_FromDouble((double)(now_ns() - began) / n);
 }
 
 static PyMethodDef methods[] = {
     {"call_from_thread", call_from_thread, METH_VARARGS, NULL},
+    {"attach_for", attach_for, METH_VARARGS, NULL},
     {"end_states", end_states, METH_VARARGS, NULL},
     {NULL},
 };
