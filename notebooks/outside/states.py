@@ -25,9 +25,10 @@ from notebooks.outside.experiment import (
     TOGETHER,
     VISITED,
 )
-from notebooks.outside.results import PAIR
+from notebooks.outside.results import LATER, PAIR
 
 STATES = {"made": False, "kept": True}
+STATE_COLUMNS = {"made": "ns", "kept": "kept", "by_view": "by_view"}
 THREAD_BESIDE = {0: "beside others", 1: "after others"}
 UNITS = {"ns": 1, "µs": 1000}
 # The builds of E8, by the columns of its records.
@@ -50,6 +51,12 @@ def numbers(session: Session) -> Makers:
         for count in counts[1:]:
             made[f"{count} {event} / none, {label}"] = partial(times_as_long, session, label, event, count)
         made[f"a state made / kept: {counts[1]} {event}, {label}"] = partial(made_or_kept, session, label, event)
+    for label, count in itertools.product(LATER, (0, 1)):
+        by_view = partial(ends, session, label, THREADS, count, "by_view")
+        made[f"a state made by a view: {count} {THREADS}, µs on {label}"] = partial(centre, by_view, 1000)
+        made[f"a state made by a view / by PyGILState_Ensure: {count} {THREADS}, {label}"] = partial(
+            ensure_or_view, session, label, count
+        )
     for event in EVENTS:
         made[f"1 {event} / none, {FREE_THREADED}, PYTHON_TLBC=0"] = partial(
             times_as_long, session, FREE_THREADED, event, 1, "shared"
@@ -117,7 +124,8 @@ def centre(values, ns: float) -> Location | None:
 def ends(session: Session, label: str, event: str, count: int, state: str, copy: str = "own") -> np.ndarray:
     """ns to attach and detach, one value for each process, after so many of an event."""
     rows = chosen(session.frame("end of a state"), interpreter=label, event=event, count=count, bytecode=copy)
-    return rows["kept" if state == "kept" else "ns"].to_numpy(float)
+    column = STATE_COLUMNS[state]
+    return rows[column].to_numpy(float) if column in rows else np.array([])
 
 
 def times_as_long(session: Session, label: str, event: str, count: int, copy: str = "own") -> Measurement | None:
@@ -128,6 +136,11 @@ def times_as_long(session: Session, label: str, event: str, count: int, copy: st
 def made_or_kept(session: Session, label: str, event: str) -> Measurement | None:
     """A state that is made each time over one that is kept, after the first of an event."""
     return ratio(*(ends(session, label, event, EVENTS[event][1], state) for state in STATES))
+
+
+def ensure_or_view(session: Session, label: str, count: int) -> Measurement | None:
+    """A state that is made by a view of PEP 788 over one that PyGILState_Ensure makes."""
+    return ratio(*(ends(session, label, THREADS, count, state) for state in ("by_view", "made")))
 
 
 def between_builds(session: Session, count: int) -> Measurement | None:

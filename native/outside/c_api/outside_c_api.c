@@ -127,6 +127,44 @@ static PyObject *attach_for(PyObject *module, PyObject *args) {
     return PyFloat_FromDouble(took / (double)all.passes);
 }
 
+#if PY_VERSION_HEX >= 0x030F0000
+typedef struct {
+    PyInterpreterView *of;
+    long passes;
+} view;
+
+/* [view] */
+static void pass_by_view(void *what) {
+    view *seen = what;
+    for (long left = seen->passes; left > 0; left--) {
+        PyThreadStateToken *token = PyThreadState_EnsureFromView(seen->of);
+        if (token) { /* else Python is finalizing */
+            PyThreadState_Release(token);
+        }
+    }
+}
+/* [/view] */
+
+/* by_view(passes) -> ns of a pass, in a thread of C. */
+static PyObject *by_view(PyObject *module, PyObject *passes) {
+    int64_t ns;
+    int error;
+    view seen = {.passes = PyLong_AsLong(passes)};
+    if ((seen.passes == -1 && PyErr_Occurred()) || !(seen.of = PyInterpreterView_FromCurrent())) {
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    error = call_from_threads(pass_by_view, &seen, 1, 1, &ns, NULL);
+    Py_END_ALLOW_THREADS
+    PyInterpreterView_Close(seen.of);
+    if (error) {
+        errno = error;
+        return PyErr_SetFromErrno(PyExc_OSError);
+    }
+    return PyFloat_FromDouble((double)ns / (double)seen.passes);
+}
+#endif
+
 /* end_states(n, others) -> ns for PyThreadState_Delete, the mean of n <= 100 states. Before them in the list are `others`, which stay. */
 static PyObject *end_states(PyObject *module, PyObject *args) {
     PyThreadState *ours[100];
@@ -155,6 +193,9 @@ static PyMethodDef methods[] = {
     {"call_from_thread", call_from_thread, METH_VARARGS, NULL},
     {"attach_for", attach_for, METH_VARARGS, NULL},
     {"end_states", end_states, METH_VARARGS, NULL},
+#if PY_VERSION_HEX >= 0x030F0000
+    {"by_view", by_view, METH_O, NULL},
+#endif
     {NULL},
 };
 
