@@ -27,7 +27,7 @@ from notebooks.outside.experiment import (
     THREADS,
     TOGETHER,
 )
-from notebooks.outside.results import NO_TRIAL
+from notebooks.outside.results import LATER, NO_TRIAL
 
 # ---- states ----
 
@@ -194,8 +194,9 @@ def plot_circles(figure) -> None:
 def endings_table(runs: pd.DataFrame, factors: dict[str, str], ms: bool = False) -> pd.DataFrame:
     """How the children of each case ended, by interpreter. factors: columns of `runs`, with their headings. ms: with their trimmed mean, as in `waiting`."""
     runs = runs[runs.outcome != NO_TRIAL[0]]
-    # The build without a GIL has all cases.
-    cases = runs.sort_values("interpreter", kind="stable", ascending=False)[list(factors)].drop_duplicates()
+    # The pair's build without a GIL has most cases, in their order.
+    cases = runs.sort_values("interpreter", key=lambda labels: labels != FREE_THREADED, kind="stable")
+    cases = cases[list(factors)].drop_duplicates()
     rows = []
     for which in cases.to_dict("records"):
         row = {heading: which[name] for name, heading in factors.items()}
@@ -203,6 +204,11 @@ def endings_table(runs: pd.DataFrame, factors: dict[str, str], ms: bool = False)
             row[f"CPython {label}"] = endings(chosen(runs, interpreter=label, **which), ms)
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def with_guards(session: Session) -> list[str]:
+    """The columns of interpreters that have guards; those of the pair if the session has none."""
+    return [f"CPython {label}" for label in LATER if label in session.interpreters] or list(COLUMNS)
 
 
 def endings(children: pd.DataFrame, ms: bool) -> str:
