@@ -9,13 +9,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from made_up import FACTS, timed, write
 
 from ffilab.judge import basis, ledger, statistics
 from ffilab.judge.claims import Claim
 from ffilab.judge.estimates import Counted, Measurement
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import Side
+from ffilab.judge.simulation import MACHINE, timed
 from ffilab.judge.verdicts import HOLDS
 from ffilab.measure import runner
 from ffilab.measure.plan import APART, EMPTY, Arm, control_pair, plan
@@ -24,6 +24,7 @@ from ffilab.page import chapter
 from ffilab.run.budget import BUDGETS
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from ffilab.setup.layouts import Layout
+from tests.of_chapter import write
 
 PAIR = (GIL, FREE_THREADED)
 HOSTILE = str(Path(__file__).with_name("hostile_arms.py"))
@@ -306,7 +307,7 @@ def test_a_page_says_at_its_top_that_it_knows_one_binary(gil, said, monkeypatch)
     shown = []
     session = SimpleNamespace(
         budget=BUDGETS["quick"],
-        machine=FACTS,
+        machine=MACHINE,
         record=SimpleNamespace(run={"interpreters": {}}),
         interpreters=[GIL],
         rests_on=rests_on(gil=gil),

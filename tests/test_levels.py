@@ -6,11 +6,11 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from made_up import timed
 from scipy import stats
 
 from ffilab.judge import statistics
 from ffilab.judge.estimates import LEVEL, PREDICTION_LEVEL, Location, difference
+from ffilab.judge.simulation import timed
 from ffilab.measure.record import merged
 from ffilab.setup.catalogue import GIL
 from studies import levels

@@ -3,14 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
-from made_up import timed
 from of_chapter import LABELS, PAIR, Golden, outcome_of, result_of
 
 from ffilab.judge import controls, ledger, verdicts
 from ffilab.judge.claims import declared
 from ffilab.judge.estimates import Interval, Share
 from ffilab.judge.rules import NO, Event, Never, Occurs
-from ffilab.judge.simulation import simulate
+from ffilab.judge.simulation import simulate, timed
 from ffilab.measure.case import Case
 from ffilab.measure.plan import plan
 from ffilab.measure.runner import Restart

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from made_up import timed
 from notebooks.measuring.experiment import COPIES
 from of_chapter import LABELS, Golden, result_of
 
@@ -16,6 +15,7 @@ from ffilab.judge.estimates import LEVEL, Measurement, Share
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import NO
 from ffilab.judge.sentences import NOTHING, said
+from ffilab.judge.simulation import timed
 from ffilab.setup.catalogue import GIL
 from notebooks.measuring import exercise, experiment, numbers, results
 

@@ -8,10 +8,10 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
-from made_up import timed
 from notebooks.boundary.experiment import BINDINGS, SIGNATURES, name
 from of_chapter import PAIR
 
+from ffilab.judge.simulation import timed
 from ffilab.measure.instructions import Node
 from ffilab.run.paths import NATIVE
 from ffilab.setup.catalogue import FREE_THREADED, GIL
