@@ -14,7 +14,7 @@ from ffilab.page.chapters import FACTS, Chapter, chapters, digests, split
 from ffilab.page.execute import execute
 from ffilab.page.render import not_measured, with_banner
 from ffilab.run.paths import NOTEBOOKS, ROOT
-from tests.changed_records import DISTURBED
+from tests.changed_records import DISTURBED, beside_load
 from tests.golden_pages import GOLDEN, page
 
 CHAPTERS = chapter_names()
@@ -160,23 +160,17 @@ def test_exercises_have_two_levels_and_folded_solutions(chapter):
 
 
 @pytest.fixture(scope="module")
-def beside_load(tmp_path_factory):
+def disturbed(tmp_path_factory):
     """A chapter made from golden records in which others used the cores all the time while calls were timed."""
     folder = tmp_path_factory.mktemp("beside load")
-    shutil.copytree(GOLDEN / "loaders", folder / "records")
-    plan = folder / "records" / "calls.jsonl"
-    lines = [json.loads(line) for line in plan.read_text().splitlines()]
-    for line in lines:
-        if line["kind"] == "block":
-            line["strangers_s"] = max(0.1, line["wall_s"])
-    plan.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    beside_load(GOLDEN / "loaders", folder / "records", "calls")
     chapter = Chapter("loaders", executed_folder=folder / "executed")
     execute(chapter, "quick", folder / "records")
     return chapter
 
 
-def test_what_is_withheld_says_so_at_the_number_and_nowhere_else(beside_load):
-    cells = nbformat.read(beside_load.executed, as_version=4).cells
+def test_what_is_withheld_says_so_at_the_number_and_nowhere_else(disturbed):
+    cells = nbformat.read(disturbed.executed, as_version=4).cells
     outputs = [output for cell in cells for output in cell.get("outputs", [])]
     cards = [
         text for output in outputs if re.match(r"\*\*A\d+: ", text := output.get("data", {}).get("text/markdown", ""))
@@ -191,4 +185,4 @@ def test_what_is_withheld_says_so_at_the_number_and_nowhere_else(beside_load):
     assert glued
     assert not any("(withheld)" in text for text in glued)
     assert "stayed disturbed" in "".join(output.get("data", {}).get("text/markdown", "") for output in outputs)
-    assert not with_banner(beside_load)["loaders"].cells[1].source.startswith(":::")
+    assert not with_banner(disturbed)["loaders"].cells[1].source.startswith(":::")
