@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from ffilab.judge import controls
 from ffilab.judge.estimates import LEVEL, TRIMMED_FROM, Interval, Location, Measurement
 from ffilab.judge.rules import (
-    KINDS,
     NO,
     OPEN,
     YES,
@@ -152,11 +151,6 @@ def test_what_it_takes_is_about_what_it_takes():
         for _ in range(500)
     ]
     assert 0.65 < np.mean(decided) < 0.95
-
-
-def test_every_kind_is_described():
-    for kind in KINDS.values():
-        assert kind.__doc__
 
 
 def test_the_pages_on_numbers_name_the_limits_of_the_code():

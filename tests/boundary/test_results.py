@@ -58,26 +58,6 @@ def profiled(taken: float, libffi: float, rest: float = 20, how: str = "perf cpu
     return {"how": how, "costs": [[symbol, "object", count] for symbol, count in samples.items()]}
 
 
-def test_a_process_is_one_value_and_a_function_leads_to_what_lies_below_it_only():
-    looks = results.groups({GIL: {"x": [profiled(6000, 2000), profiled(4, 2)]}}, GIL, "x")
-    assert results.shares(looks, results.HAND_OFF, results.HAND_OFF, results.LIBFFI) == pytest.approx([6 / 8, 4 / 6])
-    stacks = [[["pthread_mutex_lock@@G", "take_gil"], 6], [["pthread_mutex_lock@@G", "other"], 2], [["x"], 92]]
-    talk = {"x": [{"how": "perf cycles", "stacks": stacks}]}
-    assert results.symbol(talk, "x", *results.LOCK) == pytest.approx([0.06])
-    lines = (
-        (0, "Eval", 1.0),
-        (1, "callproc", 0.8),
-        (2, "ffi_call", 0.1),
-        (3, "ffi_call_int", 0.08),
-        (1, "ffi_call", 0.02),
-        (1, "tramp", 0.5),
-    )
-    tree = [Node(depth, function, 100 * share, share) for depth, function, share in lines]
-    assert results.below(tree, "ffi_call") == pytest.approx(0.12)
-    ways = ("callproc", "ffi_call"), ("Eval", "ffi_call_int"), ("ffi_call", "tramp"), ("callproc", "tramp")
-    assert [results.leads(tree, *way) for way in ways] == [True, True, False, False]
-
-
 def test_what_is_next_stays_open_where_it_depends_on_the_grouping():
     """libffi has more than any function of ctypes, and less than all of them."""
 
