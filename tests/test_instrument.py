@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from of_chapter import noop
 
-from ffilab.judge import description, statistics
-from ffilab.judge.estimates import Location
+from ffilab.judge import description
 from ffilab.measure import instructions, profile
 from ffilab.run import machine
 from ffilab.setup.catalogue import GIL
@@ -91,14 +90,3 @@ def test_profile_groups_sum_to_the_whole_and_the_gil_shows_in_cdll():
     assert costs == sorted(costs, reverse=True)
     # The start of the process, with its system calls and page faults, is not among them.
     assert groups["operating system"] < 0.03 * sum(costs)
-
-
-def test_a_finding_is_an_interval_without_one():
-    def comparison(ratio, error):
-        estimate = Location(np.log(ratio), error, 19, 20, log=True)
-        return statistics.Comparison(("", ""), ("", ""), estimate, estimate.at(), estimate.at())
-
-    assert statistics.finding(comparison(1.05, 0.005)) == "slower"
-    assert statistics.finding(comparison(0.95, 0.005)) == "faster"
-    assert statistics.finding(comparison(1.001, 0.0001)) == "slower"
-    assert statistics.finding(comparison(1.05, 0.05)) is None
