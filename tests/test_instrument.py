@@ -20,21 +20,6 @@ def test_cores_are_usable_ones():
     assert core is None or core in os.sched_getaffinity(0)
 
 
-def test_description_matches_its_definitions():
-    rng = np.random.default_rng(2)
-    a, b = rng.normal(10, 1, 300), rng.normal(12, 1, 300)
-    table = description.moments({"a": a}).iloc[0]
-    assert table["cv"] == pytest.approx(a.std(ddof=1) / a.mean())
-    assert table["MAD"] == pytest.approx(1, abs=0.15)
-    pair = description.pairs({"a": a, "b": b}).iloc[0]
-    assert pair["faster"] == "a"
-    assert pair["Cliff's delta"] == pytest.approx(np.mean(np.sign(np.subtract.outer(a, b))), abs=1e-12)
-    assert pair["shift"] == pytest.approx(-2 / 12, abs=0.02)
-    assert description.tukey(np.array([1.0, 2, 3, 4, 1000])).max() == 4
-    # Where the quartiles are equal, as with a coarse clock, the talk's filter leaves everything.
-    assert description.tukey(np.array([3.0] * 8 + [4, 1000])).max() == 1000
-
-
 def test_samples_that_are_all_equal_do_not_differ():
     """A clock with coarse steps gives one value for everything."""
     pair = description.pairs({"a": np.full(120, 150), "b": np.full(110, 150)}).iloc[0]
