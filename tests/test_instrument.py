@@ -1,4 +1,4 @@
-"""The instrument: description, second and third axis, and what is a finding."""
+"""The instrument: cores, second and third axis."""
 
 import os
 
