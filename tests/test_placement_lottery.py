@@ -43,3 +43,9 @@ def test_a_program_that_differs_from_itself_withholds_the_lottery(off, passed):
     checks = settled(numbers.controls(SimpleNamespace(frame={"relink lottery": runs}.get)))
     assert [check.passed for check in checks] == [passed] * 2 + [True] * 2
     assert FREE_THREADED in checks[-1].what
+
+
+def test_what_was_not_counted_has_the_reason_in_its_place():
+    counted = (results.more_misses, results.more_stalls)
+    assert [number(DUELS, "no valgrind", "containers") for number in counted] == ["no valgrind"] * 2
+    assert results.as_many_instructions({GIL: "no objects"}) == "no objects"
