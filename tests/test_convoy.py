@@ -153,6 +153,11 @@ def test_the_server_is_on_loopback_only():
 # ---- the analysis ----
 
 
+def test_a_process_in_which_nobody_waited_for_the_gil_has_no_value():
+    waits = pd.DataFrame({"interpreter": GIL, "ended": "ok", "waits": [[5e6] * 9 + [0], []]})
+    assert list(results.gil_waits(waits)) == [1]
+
+
 def test_where_nothing_can_be_pinned_claim_and_sentences_say_so():
     golden, unpinned = Golden("convoy"), {"case": experiment.LOADS, "pinning": [results.FREE]}
     titles = {"echo server": "case", "echo server, further loads": "case", "timeline": "pinning"}
