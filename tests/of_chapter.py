@@ -1,4 +1,4 @@
-"""Shared by the tests of the chapters: a worker-side experiment in a process of its own, and golden records to change."""
+"""Shared by tests: an experiment in a process of its own, golden records to change, made-up measurements, records as files."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,7 +6,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from ffilab.judge.estimates import Counted, Location, Measurement, Share
 from ffilab.measure.case import Case, Outcome
+from ffilab.measure.lines import Writer
 from ffilab.measure.plan import Arm
 from ffilab.measure.session import Reading
 from ffilab.setup import installed
@@ -54,3 +56,31 @@ class Golden(Reading):
 
     def frame(self, title: str, disturbed: bool = False) -> pd.DataFrame:
         return self._frames[title] if title in self._frames else super().frame(title, disturbed)
+
+
+def about(value, error=0.005, n=20):
+    """A measurement with this centre."""
+    return Measurement(Location(value, error, n - 1, n), "")
+
+
+def seen(events, trials=30):
+    """An event that was seen in so many runs."""
+    return Measurement(Share(events, trials), "")
+
+
+def counted(value):
+    """What was counted, and has no width."""
+    return Measurement(Counted(value), "")
+
+
+def write(record, path):
+    """A record as a measurement leaves it on disk; returns the path."""
+    writer = Writer(path)
+    writer.write("run", **record.run)
+    writer.write("loops", loops=record.loops)
+    for kind, lines in (("restart", record.restarts), ("block", record.blocks)):
+        for line in lines:
+            writer.write(kind, **line)
+    writer.write("end", **record.end)
+    writer.close()
+    return path

@@ -217,10 +217,9 @@ def test_an_interpreter_is_one_entry_and_a_folder_for_each_build(clone):
 
 @pytest.mark.timeout(5400)
 def test_the_whole_fast_suite_passes_with_all_of_them(clone):
-    """After what the recipes renew by a command: operating characteristics, the golden ledger, snapshots."""
+    """After what the recipes renew by a command: operating characteristics and snapshots."""
     for chapter in ("loaders", "encore"):
         run(clone, sys.executable, "-m", "ffilab", "study", "characteristics", "--chapter", chapter)
-    run(clone, sys.executable, "tests/golden/make.py", str(clone / "no records"))
     pytest_ = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "auto", "--maxprocesses", "4")
     chosen = ("-k", "loaders or encore or boundary or critical_sections")
     run(clone, *pytest_, "tests/test_snapshots.py", "--renew", *chosen)

@@ -231,25 +231,6 @@ def test_two_equal_conditions_that_differ_withhold_what_rests_on_them():
     assert set(controls.withheld(failed, of(Golden("arenas")))) == {"A19"}
 
 
-def test_growth_that_follows_the_sum_is_not_proportional_and_both_numbers_may_add_more_together():
-    """A fixed cost of the smallest cell refuses proportion; it is no part of what both add beyond each alone."""
-    rows = [
-        {"build": FREE_THREADED, "together": True, "python_threads": python, "native_threads": native, "round": n}
-        | {"rss": 0.3 * python + 0.01 * native * (python == 24) + 0.02 * (native == 10) + 0.001 * n}
-        for n in range(6)
-        for python in (2, 24)
-        for native in (0, 10, 200)
-    ]
-    cells = results.grid(pd.DataFrame(rows))
-    assert results.in_half_proportion(cells, FREE_THREADED).interval.value == pytest.approx(2.0 - 120 * 0.02, abs=0.01)
-    assert results.interaction(cells, FREE_THREADED).interval.value == pytest.approx(0.01 * (200 - 10), abs=0.01)
-
-
-def test_memory_that_a_later_round_adds_is_counted_by_process():
-    runs = pd.DataFrame({"process": [0, 0, 1, 1], "done": [3, 6] * 2, "rss": [20.0, 20.5, 20.0, 99.0]})
-    assert results.grew_later(runs.assign(state="worked", way="x", keep=True), "x", True) == (1, 2)
-
-
 # ---- the exercises ----
 
 

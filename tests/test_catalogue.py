@@ -1,6 +1,7 @@
 import pytest
 
 from ffilab.setup.catalogue import ALL, BY_LABEL, CHAPTER_PAIR, parse
+from ffilab.setup.installed import folder
 
 
 @pytest.mark.parametrize(
@@ -17,8 +18,6 @@ def test_what_is_asked_for(given, named, required, optional):
 
 
 def test_every_interpreter_has_a_kernel_folder_and_a_lock():
-    from ffilab.setup.installed import folder
-
     for interpreter in ALL:
         assert (folder(interpreter) / "kernel.json").exists()
         assert "--hash=sha256:" in (folder(interpreter) / "requirements.txt").read_text()

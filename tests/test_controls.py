@@ -8,12 +8,12 @@ import pytest
 from ffilab.judge import controls as judging
 from ffilab.judge.controls import Check, Control, repaired, settled, table
 from ffilab.judge.estimates import Interval, Location
+from ffilab.judge.simulation import Simulated
+from ffilab.judge.simulation import timed as record_of
 from ffilab.measure import instructions
 from ffilab.measure.plan import APART, APART_AGAIN, EMPTY, PAIRS, control_pair, controls, empty_loop, plan
 from ffilab.measure.record import Record
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-from tests import made_up
-from tests.made_up import Made, processes
 
 PAIR = (GIL, FREE_THREADED)
 
@@ -55,15 +55,27 @@ def timed(rng=None, scatter=SCATTER, missing=(), failures=0, more=0.01, again=0.
         for arm in ARMS
         if arm not in missing
     }
-    record = made_up.timed(logs, **columns)
+    record = record_of(logs, **columns)
     for line in record.restarts:
         line["missing"] = {label: dict.fromkeys(missing, "could not be made") for label in PAIR}
     return replace(record, failures=[{"restart": number} for number in range(failures)])
 
 
-def found(record=None, children=None):
-    """What every session is asked, of one timed plan and one experiment in processes."""
-    return settled(judging.checks(Made(children=children or processes("races"), calls=record or timed())))
+def session_of(record=None, disturbed=0, cases=1, titles=("races",)):
+    """A session with a timed plan, and of each experiment ten processes of each case, of which strangers disturbed so many."""
+    session = Simulated("loaders", "as published", [GIL])
+    if record:
+        session._timed["calls"] = record
+    for title in titles:
+        session.add_processes(title, [(GIL, {"case": case}, [{"x": 1.0}] * 10) for case in range(cases)])
+    for line in session.record.children[:disturbed]:
+        line["strangers_s"] = 0.1
+    return session
+
+
+def found(record=None, **processes):
+    """What every session is asked."""
+    return settled(judging.checks(session_of(record or timed(), **processes)))
 
 
 def failed(checks):
@@ -153,24 +165,19 @@ def test_what_is_missing_or_lost_is_said_and_fails_nothing():
     assert [check.found for check in checks if APART_AGAIN in check.what] == ["could not be made"] * 2
     bare = timed()
     bare = Record(None, bare.run, loops={f"{GIL}/x": 1}, restarts=bare.restarts, blocks=[])
-    assert failed(settled(judging.checks(Made(calls=bare)))) == set()
+    assert failed(settled(judging.checks(session_of(bare, titles=())))) == set()
 
 
 @pytest.mark.parametrize(
     ("others", "cases", "fails"),
-    [
-        (range(5), 1, False),  # half of ten
-        (range(6), 1, True),
-        # Few of all, and more than half of one case: its numbers are not to be told apart from the others'.
-        (range(0, 18, 3), 3, True),
-        (range(0, 15, 3), 3, False),
-    ],
+    # Half of ten, and more. Few of all, and more than half of one case: its numbers are not to be told apart from the others'.
+    [(5, 1, False), (6, 1, True), (6, 3, True), (5, 3, False)],
 )
 def test_what_stayed_disturbed_in_most_of_its_processes_fails(others, cases, fails):
-    checks = found(children=processes("races", set(others), cases))
+    checks = found(disturbed=others, cases=cases)
     assert failed(checks) == ({"disturbed"} if fails else set())
     (check,) = (check for check in checks if check.source == "races")
-    assert f"{len(others)} " in check.found
+    assert f"{others} " in check.found
     assert check.bias == np.inf
 
 
@@ -180,12 +187,10 @@ def test_a_plan_of_which_most_blocks_stayed_disturbed_fails():
 
 
 def test_one_line_says_what_was_left_out():
-    session = Made(children=[*processes("races", {3}), *processes("bank")], calls=timed())
-    assert (
-        repaired(session)
-        == "0 of 20 processes were measured again, 1 left out: other load; none of 60 blocks was disturbed"
+    assert repaired(session_of(timed(), disturbed=1, titles=("races", "bank"))) == (
+        "0 of 20 processes were measured again, 1 left out: other load; none of 60 blocks was disturbed"
     )
-    assert repaired(Made()) == ""
+    assert repaired(session_of(titles=())) == ""
 
 
 def test_arms_that_lose_unequally_are_shown_and_withhold_nothing():

@@ -1,8 +1,6 @@
 """Tables, numbers and marks of a page."""
 
 import math
-import re
-from base64 import b64decode
 
 import nbformat
 import pandas as pd
@@ -18,19 +16,6 @@ def test_what_is_shown_is_marked_if_it_is_no_result(monkeypatch):
     assert draw.mark() == ""
     draw.start_page(False)
     assert draw.mark() == draw.SMOKE
-
-
-def test_a_table_is_kept_as_csv_with_its_bounds_in_columns_of_their_own():
-    frame = pd.DataFrame({"arm": ["a", "b"], "time": ["1,050 ns [1,000, 1,100]", "not measured here"]})
-    assert draw.spread_out(frame).fillna("").to_dict("list") == {
-        "arm": ["a", "b"],
-        "time": ["1,050", "not measured here"],
-        "time, unit": ["ns", ""],
-        "time, low": ["1,000", ""],
-        "time, high": ["1,100", ""],
-    }
-    link = re.search(r'href="data:text/csv;base64,([^"]+)"', draw.csv_link(frame, "table"))
-    assert b64decode(link.group(1)).decode().splitlines()[0] == 'arm,time,"time, unit","time, low","time, high"'
 
 
 def test_a_table_is_kept_in_the_notebook_for_other_pages_with_its_mark(tmp_path, monkeypatch):

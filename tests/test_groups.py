@@ -7,13 +7,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from made_up import timed
 from scipy import optimize, stats
 
 from ffilab.judge import groups, numbers, statistics
 from ffilab.judge.estimates import LEVEL, PREDICTION_LEVEL, Location, Measurement, Share
 from ffilab.judge.numbers import Numbers
 from ffilab.judge.rules import NO, OPEN, Side
+from ffilab.judge.simulation import timed
 from ffilab.measure.record import merged
 from ffilab.run.budget import BUDGETS
 from ffilab.run.paths import ROOT

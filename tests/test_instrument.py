@@ -1,4 +1,4 @@
-"""The instrument: description, second and third axis, and what is a finding."""
+"""The instrument: cores, second and third axis."""
 
 import os
 
@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from of_chapter import noop
 
-from ffilab.judge import description, statistics
-from ffilab.judge.estimates import Location
+from ffilab.judge import description
 from ffilab.measure import instructions, profile
 from ffilab.run import machine
 from ffilab.setup.catalogue import GIL
@@ -19,21 +18,6 @@ pytestmark = pytest.mark.usefixtures("quiet_progress")
 def test_cores_are_usable_ones():
     core = machine.Cores().next()
     assert core is None or core in os.sched_getaffinity(0)
-
-
-def test_description_matches_its_definitions():
-    rng = np.random.default_rng(2)
-    a, b = rng.normal(10, 1, 300), rng.normal(12, 1, 300)
-    table = description.moments({"a": a}).iloc[0]
-    assert table["cv"] == pytest.approx(a.std(ddof=1) / a.mean())
-    assert table["MAD"] == pytest.approx(1, abs=0.15)
-    pair = description.pairs({"a": a, "b": b}).iloc[0]
-    assert pair["faster"] == "a"
-    assert pair["Cliff's delta"] == pytest.approx(np.mean(np.sign(np.subtract.outer(a, b))), abs=1e-12)
-    assert pair["shift"] == pytest.approx(-2 / 12, abs=0.02)
-    assert description.tukey(np.array([1.0, 2, 3, 4, 1000])).max() == 4
-    # Where the quartiles are equal, as with a coarse clock, the talk's filter leaves everything.
-    assert description.tukey(np.array([3.0] * 8 + [4, 1000])).max() == 1000
 
 
 def test_samples_that_are_all_equal_do_not_differ():
@@ -91,14 +75,3 @@ def test_profile_groups_sum_to_the_whole_and_the_gil_shows_in_cdll():
     assert costs == sorted(costs, reverse=True)
     # The start of the process, with its system calls and page faults, is not among them.
     assert groups["operating system"] < 0.03 * sum(costs)
-
-
-def test_a_finding_is_an_interval_without_one():
-    def comparison(ratio, error):
-        estimate = Location(np.log(ratio), error, 19, 20, log=True)
-        return statistics.Comparison(("", ""), ("", ""), estimate, estimate.at(), estimate.at())
-
-    assert statistics.finding(comparison(1.05, 0.005)) == "slower"
-    assert statistics.finding(comparison(0.95, 0.005)) == "faster"
-    assert statistics.finding(comparison(1.001, 0.0001)) == "slower"
-    assert statistics.finding(comparison(1.05, 0.05)) is None

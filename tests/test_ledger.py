@@ -14,7 +14,7 @@ from ffilab.measure.reading import Reading
 from ffilab.run.errors import UserError
 from ffilab.setup.catalogue import GIL
 from tests.golden_pages import GOLDEN
-from tests.made_up import about, counted, seen
+from tests.of_chapter import about, counted, seen
 
 SIDE = Side("x", direction="above", null=1.0, interest=0.05)
 

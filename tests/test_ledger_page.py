@@ -14,7 +14,7 @@ from ffilab.page import ledger_figure, ledger_page
 from ffilab.page.draw import plain
 from ffilab.page.files import slug
 from ffilab.run.paths import ROOT
-from tests.made_up import counted
+from tests.of_chapter import counted
 from tests.prose import faults_of_markdown as faults
 from tests.source_pages import anchors, golden_rows, source_tree
 

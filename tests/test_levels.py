@@ -1,4 +1,4 @@
-"""Intervals over layouts and sessions, and variance components, on data whose truth is known. Seeds are fixed."""
+"""Intervals over layouts, and variance components, on data whose truth is known. Seeds are fixed."""
 
 import itertools
 import math
@@ -6,12 +6,11 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from made_up import timed
 from scipy import stats
 
 from ffilab.judge import statistics
 from ffilab.judge.estimates import LEVEL, PREDICTION_LEVEL, Location, difference
-from ffilab.measure.record import merged
+from ffilab.judge.simulation import timed
 from ffilab.setup.catalogue import GIL
 from studies import levels
 
@@ -22,12 +21,9 @@ LAYOUTS, AGAIN = 16, 4
 SLOW, FAST = (GIL, "slow"), (GIL, "fast")
 
 
-def a_record(rng, layouts, drawn, truth=0.0, effect=0.0):
-    """Two arms, the logarithm of whose ratio is `truth` over all layouts; `layouts`: how far each of them is off.
-
-    effect: how far this session is off.
-    """
-    restarts = layouts[drawn] + rng.normal(0, OF_RESTART, len(drawn)) + truth + effect
+def a_record(rng, layouts, drawn, truth=0.0):
+    """Two arms, the logarithm of whose ratio is `truth` over all layouts; `layouts`: how far each of them is off."""
+    restarts = layouts[drawn] + rng.normal(0, OF_RESTART, len(drawn)) + truth
     machine = rng.normal(0, 0.1, (len(drawn), 1)) + np.zeros(2)
     alone = len(layouts) == 1
     return timed({"slow": machine + restarts[:, None], "fast": machine}, None if alone else drawn)
@@ -78,18 +74,6 @@ def test_one_binary_says_nothing_of_the_next_build(runs):
     alone = runs[1][0][1]
     assert not alone.next_build.is_known
     assert (alone.n, alone.spread) == (LAYOUTS + AGAIN, None)
-
-
-# ---- sessions ----
-
-
-def test_the_spread_between_layouts_is_that_within_sessions():
-    """A session that is off as a whole must not make its layouts look different."""
-    rng = np.random.default_rng(6)
-    offs = [(rng.normal(0, OF_LAYOUT, LAYOUTS), drawn_by(rng), 0.0, effect) for effect in (0, 0.3, -0.3)]
-    found = statistics.ratio_over_units(merged([a_record(rng, *off) for off in offs]), SLOW, FAST)
-    assert (found.sessions, found.n, found.spread_freedom) == (3, 3 * LAYOUTS, 3 * (LAYOUTS - 1))
-    assert found.spread == pytest.approx(OF_LAYOUT, rel=0.3)
 
 
 def test_pooled_is_the_standard_deviation_within_groups():

@@ -3,14 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
-from made_up import timed
 from of_chapter import LABELS, PAIR, Golden, outcome_of, result_of
 
 from ffilab.judge import controls, ledger, verdicts
 from ffilab.judge.claims import declared
 from ffilab.judge.estimates import Interval, Share
 from ffilab.judge.rules import NO, Event, Never, Occurs
-from ffilab.judge.simulation import simulate
+from ffilab.judge.simulation import simulate, timed
 from ffilab.measure.case import Case
 from ffilab.measure.plan import plan
 from ffilab.measure.runner import Restart
@@ -119,14 +118,6 @@ def test_which_number_carries_over_is_found(carries_over):
     miss = {what: numbers.largest_miss(record_of(cells), GIL, what) for what in ("difference", "ratio")}
     assert {what for what, one in miss.items() if one.high < 1} == {carries_over}
     assert {what for what, one in miss.items() if one.low > 1} == {"difference", "ratio"} - {carries_over}
-
-
-def test_shares_are_rates_during_the_call_over_rates_beside_it():
-    """A thread that counts 500 in the call's 2 ns and 1000 in the reference's 1 ns keeps a quarter."""
-    run = {"counts.call": 500, "elapsed.call": 2, "counts.reference": 1000, "elapsed.reference": 1, "pauses.call": 3e6}
-    frame = pd.DataFrame([{"interpreter": GIL, "loader": "PyDLL", **run}] * 5)
-    row = results.of(results.shares_kept(frame), GIL, "PyDLL")
-    assert (row.value, row.pause_ms, row.runs) == (0.25, 3, 5)
 
 
 def test_a_process_that_died_did_not_meet_and_one_that_crashed_is_counted():

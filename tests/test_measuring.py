@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from made_up import timed
 from notebooks.measuring.experiment import COPIES
 from of_chapter import LABELS, Golden, result_of
 
@@ -16,6 +15,7 @@ from ffilab.judge.estimates import LEVEL, Measurement, Share
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import NO
 from ffilab.judge.sentences import NOTHING, said
+from ffilab.judge.simulation import timed
 from ffilab.setup.catalogue import GIL
 from notebooks.measuring import exercise, experiment, numbers, results
 
@@ -75,6 +75,7 @@ def of_four(*means):
 def test_the_talks_method_calls_what_was_put_in_significant():
     pairs = results.pairs(processes([0, 10, 0, 10, 10]))
     assert results.significant(pairs).tolist() == [False, True, False, True, True]
+    assert results.tiny(pairs.assign(shift=[0.0, 0.001, 0.4, -0.001, -0.6])) == Share(2, 3)
     assert pairs["shift"].tolist() == pytest.approx([0, -0.09, 0, -0.09, -0.09], abs=0.02)
     found = results.of_bindings(of_four((280, 260, 190, 140), (260, 280, 190, 140), (280, 280, 190, 140)))
     assert results.all_separated(found).estimate == Share(2, 3)
@@ -84,26 +85,6 @@ def test_the_talks_method_calls_what_was_put_in_significant():
     quiet = [[100.0 + n % 5 for n in range(190)] + [900.0] * 5] * 2
     moments, pairs = results.talk_tables(pd.DataFrame([{"bindings": ["one", "other"], "samples": quiet}]))
     assert (list(moments.n), pairs["U p"].iloc[0]) == ([190, 190], pytest.approx(1))
-
-
-def test_a_yardstick_is_a_quantile_of_single_processes_and_is_held_against_single_processes():
-    copies = pd.DataFrame({"shift": [0.001, -0.001] * 49 + [0.4, -0.6], "U p": [0.001] * 50 + [0.5] * 48 + [0.001] * 2})
-    assert results.yardstick(copies)[0.95] == pytest.approx(0.001, rel=0.01)
-    assert results.tiny(copies) == Share(50, 52)
-    # Twice as long as the other, and half as long, are as far apart.
-    found = pd.DataFrame({"pair": ["A vs B"] * 3, "shift": [1.0, -0.5, 0.1]})
-    assert results.beyond(found, 0.9) == {"A vs B": Share(2, 3)}
-
-
-@pytest.mark.parametrize(("first_longer", "loaded_longer"), [(10, 0), (-10, 0), (0, 10)])
-def test_position_bias_is_told_from_a_bias_of_the_copy(first_longer, loaded_longer):
-    """The copy that is measured first, or loaded first, takes longer by so many ns."""
-    rng, first = np.random.default_rng(5), [n % 2 for n in range(40)]
-    more = [(loaded_longer + first_longer * (at == 0), first_longer * (at == 1)) for at in first]
-    samples = [[rng.normal(100 + ns, 5, 50).tolist() for ns in both] for both in more]
-    runs = pd.DataFrame({"process": range(40), "samples": samples, "measured_first": first})
-    leaning = [share.at().excludes(0.5) for share in results.leaning(results.pairs(runs)).values()]
-    assert leaning == [bool(first_longer), bool(loaded_longer)]
 
 
 def test_the_page_names_the_pairs_that_processes_do_not_agree_on_and_those_that_may_be_the_script():

@@ -7,14 +7,13 @@ import shutil
 import nbformat
 import pytest
 
-from ffilab.judge import again
 from ffilab.judge.claims import chapter_names, declared
 from ffilab.page import chapters as chapters_module
 from ffilab.page.chapters import FACTS, Chapter, chapters, digests, split
 from ffilab.page.execute import execute
 from ffilab.page.render import not_measured, with_banner
 from ffilab.run.paths import NOTEBOOKS, ROOT
-from tests.changed_records import DISTURBED
+from tests.changed_records import DISTURBED, beside_load
 from tests.golden_pages import GOLDEN, page
 
 CHAPTERS = chapter_names()
@@ -41,19 +40,6 @@ def test_a_page_is_made_from_records_alone(chapter, executed):
 def test_a_page_is_made_when_processes_were_disturbed(chapter):
     """One of each case is left out, and what is paired with it has no partner."""
     assert page(chapter, DISTURBED).is_executed
-
-
-def test_verdicts_of_the_golden_records_are_those_that_were_kept():
-    """A change of rules, of results or of the way from record to verdict shows here: make the file again, and say why."""
-    kept = json.loads((GOLDEN / "ledger.json").read_text())
-    # They are cut down, and of what is left much was disturbed.
-    rows = [row for row in again.rows(GOLDEN, whatever_the_controls=True) if row["id"] in kept]
-    for what in ("verdict", "size"):
-        assert {row["id"]: row[what] for row in rows} == {name: one[what] for name, one in kept.items()}
-    for row in rows:
-        for name, value in row["numbers"].items():
-            expected = kept[row["id"]]["numbers"][name]
-            assert [value, *row["interval"][name]] == pytest.approx(expected, rel=1e-6, nan_ok=True), (row["id"], name)
 
 
 def test_golden_records_hold_no_path_of_a_machine():
@@ -160,23 +146,17 @@ def test_exercises_have_two_levels_and_folded_solutions(chapter):
 
 
 @pytest.fixture(scope="module")
-def beside_load(tmp_path_factory):
+def disturbed(tmp_path_factory):
     """A chapter made from golden records in which others used the cores all the time while calls were timed."""
     folder = tmp_path_factory.mktemp("beside load")
-    shutil.copytree(GOLDEN / "loaders", folder / "records")
-    plan = folder / "records" / "calls.jsonl"
-    lines = [json.loads(line) for line in plan.read_text().splitlines()]
-    for line in lines:
-        if line["kind"] == "block":
-            line["strangers_s"] = max(0.1, line["wall_s"])
-    plan.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    beside_load(GOLDEN / "loaders", folder / "records", "calls")
     chapter = Chapter("loaders", executed_folder=folder / "executed")
     execute(chapter, "quick", folder / "records")
     return chapter
 
 
-def test_what_is_withheld_says_so_at_the_number_and_nowhere_else(beside_load):
-    cells = nbformat.read(beside_load.executed, as_version=4).cells
+def test_what_is_withheld_says_so_at_the_number_and_nowhere_else(disturbed):
+    cells = nbformat.read(disturbed.executed, as_version=4).cells
     outputs = [output for cell in cells for output in cell.get("outputs", [])]
     cards = [
         text for output in outputs if re.match(r"\*\*A\d+: ", text := output.get("data", {}).get("text/markdown", ""))
@@ -191,4 +171,4 @@ def test_what_is_withheld_says_so_at_the_number_and_nowhere_else(beside_load):
     assert glued
     assert not any("(withheld)" in text for text in glued)
     assert "stayed disturbed" in "".join(output.get("data", {}).get("text/markdown", "") for output in outputs)
-    assert not with_banner(beside_load)["loaders"].cells[1].source.startswith(":::")
+    assert not with_banner(disturbed)["loaders"].cells[1].source.startswith(":::")

@@ -94,37 +94,3 @@ def test_ledger_of_a_smoke_run_judges_nothing(html):
     assert {row["id"]: row["verdict"] for row in rows} == expected
     # Only the claim that rests on others names its parts: each has no number.
     assert {part["verdict"] for row in rows for part in row["parts"]} <= {verdicts.NO_NUMBER}
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("width", [1280, 390], ids=["desktop", "phone"])
-@pytest.mark.parametrize("page", pages())
-def test_page_in_a_browser(html, browser, page, width):
-    """No console error, no failed request, no sideways scrolling, alt text on every picture, one of light and dark seen."""
-    tab = browser.new_page(viewport={"width": width, "height": 900})
-    complaints = []
-    tab.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-    tab.on("pageerror", lambda error: complaints.append(str(error)))
-    tab.on("requestfailed", lambda request: complaints.append(f"failed: {request.url}"))
-    tab.goto((html / f"{page}.html").as_uri())
-    # Figures are fetched when they come into sight; here all of them.
-    tab.evaluate("for (const image of document.images) image.loading = 'eager'")
-    tab.wait_for_function("[...document.images].every(image => image.complete)")
-    tab.wait_for_timeout(300)
-    assert complaints == []
-    assert tab.evaluate("document.documentElement.scrollWidth") <= width
-    assert tab.evaluate("[...document.images].filter(i => !i.alt.trim() || !i.naturalWidth).length") == 0
-    scrolled = """[...document.querySelectorAll('.ffi-table')].filter(box => box.scrollWidth > box.clientWidth).map(box => {
-        box.scrollLeft = 150;
-        return box.querySelector('td').getBoundingClientRect().left - box.getBoundingClientRect().left;
-    })"""
-    assert all(abs(left) < 2 for left in tab.evaluate(scrolled)), "a first column does not stay in sight"
-    shown = "[...document.querySelectorAll('.ffi-figure img')].filter(i => i.offsetWidth)"
-    widths = tab.evaluate(f"{shown}.map(i => i.width)")
-    assert all(found >= 600 for found in widths), "a figure is too small to be read"
-    for mode in ("light", "dark"):
-        tab.evaluate("mode => { document.documentElement.dataset.theme = mode }", mode)
-        classes = tab.evaluate(f"{shown}.map(i => i.className)")
-        assert set(classes) <= {f"ffi-{mode}"}
-        assert len(classes) == tab.evaluate("document.querySelectorAll('.ffi-figure').length")
-    tab.close()

@@ -11,22 +11,6 @@ from ffilab.judge.rules import NO, YES, Side
 from ffilab.page import draw
 
 
-def frame():
-    return pd.DataFrame(
-        {
-            "case": ["a"] * 30 + ["b"] * 30,
-            "threads": [2, 50] * 30,
-            "lost": [0.1] * 7 + [0] * 23 + [0] * 30,
-        }
-    )
-
-
-def test_rows_are_chosen_by_one_value_or_several():
-    assert len(processes.chosen(frame(), case="a")) == 30
-    assert len(processes.chosen(frame(), case=("a", "b"), threads=[50])) == 30
-    assert len(processes.chosen(frame(), case="a", threads=2)) == 15
-
-
 def test_what_is_missing_is_left_out():
     found = pd.DataFrame({"case": ["a"] * 5, "p99.9": [1.0, None, 1.2, 1.1, None]})
     assert 1 < processes.interval_of(found, "p99.9", case="a").value < 1.2

@@ -14,7 +14,7 @@ import pytest
 from ffilab import doctor
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
-from ffilab.run.subprocesses import explain_os_errors
+from ffilab.run.subprocesses import explain_os_errors, logged
 from ffilab.setup import build, installed, interpreters
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL, Request
 
@@ -33,15 +33,11 @@ def test_disk_that_fills_up_is_a_sentence():
 
 
 def test_disk_that_fills_up_in_a_child_is_a_sentence(tmp_path):
-    from ffilab.run.subprocesses import logged
-
     with pytest.raises(UserError, match="full"):
         logged(["sh", "-c", "echo 'cc1: No space left on device'; exit 1"], tmp_path / "log")
 
 
 def test_a_log_holds_each_line_as_soon_as_it_is_said(tmp_path):
-    from ffilab.run.subprocesses import logged
-
     log, read = tmp_path / "log", []
     logged(["sh", "-c", "echo one; echo two"], log, on_line=lambda line: read.append(log.read_text()))
     assert read == ["one\n", "one\ntwo\n"]

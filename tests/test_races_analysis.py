@@ -9,7 +9,7 @@ from of_chapter import Golden
 
 from ffilab.judge import ledger, simulation, verdicts
 from ffilab.judge.claims import declared
-from ffilab.judge.estimates import Location, Share
+from ffilab.judge.estimates import Location
 from ffilab.judge.numbers import of
 from ffilab.judge.processes import chosen
 from ffilab.judge.rules import NO, OPEN, YES
@@ -124,13 +124,6 @@ def test_an_interpreter_that_is_absent_leaves_its_part_out(frames):
     assert answer(free_threaded, "A15", "with the GIL, which PyDLL keeps, nothing", "never") == verdicts.NO_NUMBER
 
 
-def test_a_process_is_one_trial_however_many_of_its_rows_are_bad():
-    runs = pd.DataFrame({"process": [1, 1, 1, 2, 2, 2], "case": list("abcabc"), "lost": [0.1, 0.2, 0.0, 0.0, 0.0, 0.0]})
-    assert results.bad_processes(runs, "lost") == Share(1, 2)
-    assert results.bad_processes(runs, "lost", case="c") == Share(0, 2)
-    assert results.bad_processes(runs, "lost", case="d") is None
-
-
 def test_two_clusters_are_not_trimmed():
     # Seven runs of thirty with a loss: a 20 % trimmed mean would leave nearly all of it out.
     assert Location.mean(np.array([0.0] * 23 + [0.3] * 7)).centre == pytest.approx(0.07)
@@ -152,23 +145,6 @@ def test_the_table_of_remedies_has_a_row_for_what_a_reader_adds():
     assert figures.remedies(SimpleNamespace(loops=added)) == [*experiment.REMEDIES, "mine"]
 
 
-def test_the_model_of_payments_is_that_of_two_random_moments():
-    rng = np.random.default_rng(4)
-    moments = rng.uniform(0, experiment.SPREAD_NS, (2, 100_000))
-    for window in experiment.WINDOWS_NS:
-        simulated = (abs(moments[0] - moments[1]) < window).mean()
-        assert results.model_of_payments(window) == pytest.approx(simulated, abs=0.01)
-    # Check and act take 45 ns: where the window is narrow, the model misses.
-    shares = [
-        {"window_ns": window, "share": rng.binomial(500, results.model_of_payments(window + 45)) / 500}
-        for window in experiment.WINDOWS_NS
-        for _ in range(30)
-    ]
-    assert 1 <= results.missed(results.payments(pd.DataFrame(shares))) <= 4
-
-
-def test_loss_is_counted_where_no_two_worked_at_once_and_where_the_gil_may_go():
-    crowds = pd.DataFrame({"pairs": [0, 0, 0.5, 1], "lost": [0.0, 0.1, 0.2, 0.0]})
-    assert results.lossy_apart(crowds) == Share(1, 2)
-    for statement, places in (("total += 1", 0), ("total += one()", 1)):
-        assert results.hand_overs_between(pd.DataFrame(experiment.instructions(statement))) == places
+@pytest.mark.parametrize(("statement", "places"), [("total += 1", 0), ("total += one()", 1)])
+def test_places_where_the_gil_may_go_are_counted(statement, places):
+    assert results.hand_overs_between(pd.DataFrame(experiment.instructions(statement))) == places

@@ -50,6 +50,25 @@ UNREACHED = """() => [...document.querySelectorAll('a[href], button, input, summ
     .filter(each => !each.matches('input[type=radio], .headerlink') && each.tabIndex < 0)
     .map(each => each.outerHTML.slice(0, 120))"""
 
+# A page that scrolls sideways; of a figure none or both of its pictures, the wrong one, or one too small to be read; a table whose
+# first column does not stay.
+UNREADABLE = """mode => {
+  const all = selector => [...document.querySelectorAll(selector)];
+  const leaves = table => {
+    table.scrollLeft = 150;
+    const [cell, box] = [table.querySelector('td'), table].map(each => each.getBoundingClientRect().left);
+    table.scrollLeft = 0;
+    return Math.abs(cell - box) >= 2;
+  };
+  const pictures = figure => [...figure.querySelectorAll('img')].filter(each => each.offsetWidth);
+  return [
+    ...['sideways'].filter(() => document.documentElement.scrollWidth > innerWidth),
+    ...all('.ffi-figure').filter(each => pictures(each).map(one => one.className).join() !== `ffi-${mode}`),
+    ...all('.ffi-figure img').filter(each => each.offsetWidth && each.width < 600),
+    ...all('.ffi-table').filter(each => each.scrollWidth > each.clientWidth && leaves(each)),
+  ].map(each => (each.outerHTML ?? each).slice(0, 120));
+}"""
+
 
 def serious(tab, contrast: bool) -> list[tuple]:
     """What axe finds on the page that is serious. contrast: of colours, too, which takes most of the time."""
@@ -78,7 +97,7 @@ def problems(browser, golden_book, address, page, width=1280, mode="light") -> l
     )}  # fmt: skip
     weight = sum((golden_book / each).stat().st_size for each in {page, *loaded} if (golden_book / each).is_file())
     found += [f"{weight} bytes"] * (weight > BUDGET_BYTES)
-    found += tab.evaluate(UNREACHED)
+    found += [*tab.evaluate(UNREACHED), *tab.evaluate(UNREADABLE, mode)]
     # Before axe, which asks for style sheets by itself.
     found = [*found, *serious(tab, contrast=width > 600 and page != MATRIX)]
     tab.close()

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from ffilab.judge import controls
 from ffilab.judge.estimates import LEVEL, TRIMMED_FROM, Interval, Location, Measurement
 from ffilab.judge.rules import (
-    KINDS,
     NO,
     OPEN,
     YES,
@@ -23,7 +22,7 @@ from ffilab.judge.rules import (
 )
 from ffilab.measure import noise
 from ffilab.run.paths import ROOT
-from tests.made_up import about, counted, seen
+from tests.of_chapter import about, counted, seen
 
 ABOVE = Side("x", direction="above", null=1.0, interest=0.02)
 BELOW = Side("x", direction="below", null=1.0, interest=0.5)
@@ -152,11 +151,6 @@ def test_what_it_takes_is_about_what_it_takes():
         for _ in range(500)
     ]
     assert 0.65 < np.mean(decided) < 0.95
-
-
-def test_every_kind_is_described():
-    for kind in KINDS.values():
-        assert kind.__doc__
 
 
 def test_the_pages_on_numbers_name_the_limits_of_the_code():

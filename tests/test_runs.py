@@ -6,15 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_up import timed, write
 
 from ffilab.judge import runs
 from ffilab.judge.estimates import LEVEL
 from ffilab.judge.groups import SESSION
-from ffilab.judge.simulation import Simulated
+from ffilab.judge.simulation import Simulated, timed
 from ffilab.measure.plan import EMPTY, control_pair
 from ffilab.run.errors import UserError
 from ffilab.setup.catalogue import GIL
+from tests.of_chapter import write
 
 GOLDEN = Path(__file__).with_name("golden")
 YARDSTICK = control_pair(1)[0]

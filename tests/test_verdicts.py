@@ -21,7 +21,7 @@ from ffilab.judge.verdicts import (
     OPEN,
     WITHHELD,
 )
-from tests.made_up import about, seen
+from tests.of_chapter import about, seen
 
 
 def of_claim(claim, measurements, missing, withheld=None):

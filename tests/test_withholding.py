@@ -2,9 +2,7 @@
 
 import contextlib
 import dataclasses
-import json
 import math
-import shutil
 import subprocess
 import time
 
@@ -21,6 +19,7 @@ from ffilab.run.budget import BUDGETS
 from ffilab.run.subprocesses import group
 from ffilab.setup.catalogue import GIL
 from notebooks.convoy import experiment as convoy
+from tests.changed_records import beside_load
 from tests.golden_pages import GOLDEN
 
 # What takes a compiler a second or two.
@@ -100,16 +99,7 @@ def test_a_bias_below_half_of_the_interest_withholds_nothing(part, is_withheld):
 
 @pytest.fixture(scope="module")
 def races_beside_load(tmp_path_factory):
-    """The golden records of the races, as if others had used the cores all the time."""
-    folder = tmp_path_factory.mktemp("beside load") / "races"
-    shutil.copytree(GOLDEN / "races", folder)
-    for path in folder.glob("*.jsonl"):
-        lines = [json.loads(line) for line in path.read_text().splitlines()]
-        for line in lines:
-            if "wall_s" in line:
-                line |= {"strangers_s": max(1.0, line["wall_s"])}
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return Reading("races", folder)
+    return Reading("races", beside_load(GOLDEN / "races", tmp_path_factory.mktemp("beside load") / "races"))
 
 
 def test_an_update_that_was_lost_is_given_beside_any_load(races_beside_load):

@@ -22,7 +22,7 @@ from ffilab.judge.rules import (
     Size,
 )
 from ffilab.page import advice, ledger_page, status
-from tests.made_up import about, counted, seen
+from tests.of_chapter import about, counted, seen
 from tests.prose import faults_of_markdown as faults
 from tests.test_ledger_page import card
 

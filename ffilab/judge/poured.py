@@ -76,14 +76,14 @@ def ends(interval: Interval, unit: str) -> str:
     return f"anything from {low} to {high}{' ' if unit else ''}{unit}"
 
 
-def grouped(said: Iterable[str], between: str = "", join: Callable[[list[str]], str] = listed) -> str:
+def grouped(said: Iterable[str], between: str = "") -> str:
     """What holds for several items, once with its items; see the head of this file. (s) and (es) are a verb's, of one item."""
     kinds: dict[str, list[str]] = {}
     for one in said:
         head, _, item = one.partition("|")
         kinds.setdefault(head, []).append(item)
     each = [
-        re.sub(r"\((e?s)\)", r"\1" if len(items) == 1 else "", head).replace("…", join(items))
+        re.sub(r"\((e?s)\)", r"\1" if len(items) == 1 else "", head).replace("…", listed(items))
         for head, items in kinds.items()
     ]
     return (between or joins()[2]).join(each) or NOTHING.lower().rstrip(".")

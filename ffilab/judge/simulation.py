@@ -15,6 +15,7 @@ from ffilab.judge.rules import Equal, Never, Occurs, Rule, Side, Size
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record
 from ffilab.measure.session import Session
+from ffilab.setup.catalogue import GIL
 
 # What is true: by which part of the published effect.
 TRUTHS = {"as published": 1.0, "half the size": 0.5, "no effect": 0.0, "the wrong sign": -1.0}
@@ -27,6 +28,13 @@ BLOCKS, LOOPS = 3, 1_000_000
 # Standard deviation that a build adds to the logarithm of a ratio: the root mean square over the ratios of
 # book/evidence/levels.json. What a session adds is groups.SESSION.
 BUILD = 0.004
+MACHINE = {
+    "cpu": "a CPU", "cores": 2, "cores_usable": 2, "memory_gib": 4, "virtual_machine": None, "system": "Linux", "libc": "glibc",
+    "compiler": "gcc", "commit": "c", "date": "2026-01-01T00:00:00", "governor": None, "load": 0.1, "steal_s": 0.0,
+}  # fmt: skip
+BUILT = {"version": f"{GIL}.7", "route": "source", "config_args": "", "stamp": "s"}
+# Of a block or a process.
+UNDISTURBED = {"strangers_s": 0.0, "throttled_s": 0.0, "steal_s": 0.0, "wall_s": 0.1}
 
 
 def value(rules: list[Rule], truth: str) -> float:
@@ -57,6 +65,41 @@ def value(rules: list[Rule], truth: str) -> float:
     return 1.0
 
 
+def timed(logs: dict, layouts=None, loops=LOOPS, plan="calls", builds=1, ns=1e3, **columns) -> Record:
+    """The record of a timed plan. logs: by cell, or by arm on GIL, the logarithms of its times, in units of `ns`, shape (restarts,
+    blocks). layouts: the number of each restart's; none, if there is one binary. columns: further ones of each block."""
+    times = {key if "/" in key else f"{GIL}/{key}": ns * loops * np.exp(values) for key, values in logs.items()}
+    labels, arms = (list(dict.fromkeys(key.partition("/")[part] for key in times)) for part in (0, 2))
+    restarts, blocks = next(iter(times.values())).shape
+    drawn = [None if layouts is None else int(layouts[number]) for number in range(restarts)]
+
+    def layout(number: int | None) -> dict:
+        described = {"number": number, "id": f"id{number}", "seed": number, "build": (number or 0) % builds + 1}
+        return {"layout": number, "layouts": {} if number is None else dict.fromkeys(labels, described)}
+
+    made = {"name": plan, "interpreters": labels, "blocks": blocks, "seed": 1, "budget": "quick"}
+    return Record(
+        None,
+        {
+            "plan": {**made, "arms": [{"name": arm} for arm in arms]},
+            "machine": MACHINE,
+            "interpreters": {label: BUILT for label in labels},
+        },
+        loops=dict.fromkeys(times, loops),
+        restarts=[
+            {"restart": number, "missing": {label: {} for label in labels}, **layout(which)}
+            for number, which in enumerate(drawn)
+        ],
+        blocks=[
+            {"restart": restart, "block": block, **UNDISTURBED, **columns}
+            | {"ns": {key: float(found[restart, block]) for key, found in times.items()}}
+            for restart in range(restarts)
+            for block in range(blocks)
+        ],
+        end={"machine": {"load": 0.1, "steal_s": 0.0}},
+    )
+
+
 class Simulated(Session):
     """A session that nobody measured. Its methods write what a chapter's `simulated.py` makes up.
 
@@ -65,8 +108,7 @@ class Simulated(Session):
 
     def __init__(self, chapter: str, truth: str, interpreters: list[str], budget="full", seed=0, noise=1.0):
         plan = {"name": chapter, "session": "simulated", "seed": seed, "budget": budget, "interpreters": interpreters}
-        machine = {"date": "", "cores": 2, "cores_usable": 2}
-        run = {"plan": {**plan, "earlier": [], "blocks": 0}, "machine": machine, "interpreters": {}, "layouts": {}}
+        run = {"plan": {**plan, "earlier": [], "blocks": 0}, "machine": MACHINE, "interpreters": {}, "layouts": {}}
         super().__init__(chapter, None, Record(None, run))
         self.truth, self.noise, self.rng = truth, noise, np.random.default_rng(seed)
         self._claims = {claim.id: claim for claim in declared(chapter).claims}
@@ -75,6 +117,10 @@ class Simulated(Session):
     def provenance(self) -> dict:
         """Nobody measured it."""
         return {"is_result": True, "minutes": None}
+
+    @property
+    def plans(self) -> list[str]:
+        return sorted(self._timed)
 
     def true(self, claim: str, number: str) -> float:
         """What a claim's number is in truth. Raises ValueError if the claim has no such test."""
@@ -107,30 +153,17 @@ class Simulated(Session):
             cells.setdefault((label, EMPTY), 5.0)
         budget = self.budget
         layouts = np.arange(budget.restarts) % budget.layouts
-        builds = layouts % budget.builds
 
         def drawn(sd: float, *shape: int) -> np.ndarray:
             """Of one cell: of a ratio the variance is that of two."""
             return self.rng.normal(0, sd * self.noise / math.sqrt(2), shape)
 
-        ns = {}
+        logs = {}
         for (label, arm), centre in cells.items():
             of_layout, of_build = drawn(scatter, budget.layouts), drawn(BUILD, budget.builds)
-            rows = of_layout[layouts] + of_build[builds] + drawn(SESSION, 1)
-            logs = math.log(centre) + rows[:, None] + drawn(scatter / 3, budget.restarts, BLOCKS)
-            ns[f"{label}/{arm}"] = (LOOPS * np.exp(logs)).tolist()
-        restarts = [
-            {"restart": number, "missing": {}, "layout": int(layout)}
-            | {"layouts": {label: {"build": int(build) + 1} for label in self.interpreters}}
-            for number, (layout, build) in enumerate(zip(layouts, builds))
-        ]
-        blocks = [
-            {"restart": number, "ns": {key: times[number][block] for key, times in ns.items()}, "wall_s": 0.1}
-            for number in range(budget.restarts)
-            for block in range(BLOCKS)
-        ]
-        run = {**self.record.run, "plan": {**self.record.run["plan"], "name": plan, "blocks": BLOCKS}}
-        self._timed[plan] = Record(None, run, loops=dict.fromkeys(ns, LOOPS), restarts=restarts, blocks=blocks)
+            rows = of_layout[layouts] + of_build[layouts % budget.builds] + drawn(SESSION, 1)
+            logs[f"{label}/{arm}"] = math.log(centre) + rows[:, None] + drawn(scatter / 3, budget.restarts, BLOCKS)
+        self._timed[plan] = timed(logs, layouts, plan=plan, builds=budget.builds, ns=1.0)
 
     def add_processes(self, title: str, cases: list[tuple[str, dict, list]]) -> None:
         """An experiment in processes: for each case its interpreter, its factors, and what each of its processes brought (a
@@ -139,6 +172,7 @@ class Simulated(Session):
         for interpreter, factors, results in cases:
             for round_, result in enumerate(results):
                 child = {**named, "process": number, "round": round_, "interpreter": interpreter, "factors": factors}
+                child |= UNDISTURBED
                 failed = isinstance(result, str)
                 child |= {"result": None, "ended": result} if failed else {"result": result, "ended": "ok"}
                 self.record.children.append(child)

@@ -185,13 +185,6 @@ def ratio_of_ratios(
     return over_units(record, difference, log=True).at()
 
 
-def finding(comparison: Comparison) -> str | None:
-    """`slower` or `faster` (the first arm against the second), or None: the interval contains 1."""
-    if not comparison.ratio.excludes(1):
-        return None
-    return "slower" if comparison.ratio.value > 1 else "faster"
-
-
 def false_alarms(record: Record, copies: list[tuple[str, str]]) -> list[tuple[str, str, Comparison]]:
     """The running A/A test: each (arm, copy of it) on every interpreter, as (label, arm, comparison); missing ones left out."""
     return [

@@ -107,7 +107,7 @@ class Session:
 
     @property
     def minutes(self) -> float | None:
-        """How long its processes and blocks took; None if no time was recorded, as in a simulated session."""
+        """How long its processes and blocks took; None if no time was recorded."""
         lines = [*self.record.children, *(block for name in self.plans for block in self._own(name).blocks)]
         own = sum(line.get("wall_s", 0.0) for line in lines) / 60
         return own + sum(session.minutes or 0 for session in self.earlier) or None

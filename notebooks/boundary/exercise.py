@@ -7,6 +7,8 @@ import sys
 import pandas as pd
 
 from ffilab.judge import statistics
+from ffilab.judge.questions import above
+from ffilab.judge.rules import OPEN
 from ffilab.judge.selfcheck import said
 from ffilab.measure.case import Case
 from ffilab.measure.plan import Arm
@@ -64,9 +66,8 @@ def check_parser(parser: str | None, record: Record, rules: pd.DataFrame) -> str
     ]
     cost = {binding: results.over_floor(record, GIL, binding, TEXT) for binding in tools}
     best = min(tools, key=lambda binding: cost[binding].value)
-    if parser == best or not statistics.finding(
-        statistics.compare(record, (GIL, name(parser, TEXT)), (GIL, name(best, TEXT)))
-    ):
+    ratio = statistics.ratio(record, (GIL, name(parser, TEXT)), (GIL, name(best, TEXT)))
+    if parser == best or above(ratio, 1) == OPEN:
         return "parser: correct, and nothing on the list is faster."
     slow, fast = (f"{cost[one].value:.0f} ns" for one in (parser, best))
     return f"parser: correct, not yet fast. A text costs {slow} more than hand-written C; one tool needs {fast}."
@@ -83,11 +84,9 @@ def check_plugin(plugin: str | None, record: Record) -> str:
     fit = [binding for binding in here if DECLARED[binding].loads_at_run_time and binding != BLOCKS]
     order = [binding for binding in results.ranked(record, GIL, INT) if binding in fit]
     best = order[0]
-    if plugin == best or not statistics.finding(
-        statistics.compare(record, (GIL, name(plugin, INT)), (GIL, name(best, INT)))
-    ):
-        return "plugin: correct, and nothing on the list is faster."
     ratio = statistics.ratio(record, (GIL, name(plugin, INT)), (GIL, name(best, INT)))
+    if plugin == best or above(ratio, 1) == OPEN:
+        return "plugin: correct, and nothing on the list is faster."
     return (
         f"plugin: correct, not yet fast. {best} is faster: for an int, {plugin} takes {ratio.value:.2g} times as long."
     )

@@ -423,10 +423,9 @@ def no_time(profiles: dict | str, label: str, binding: str) -> str | None:
     return None
 
 
-def shares(found: list[dict[str, int]], part: str, *whole: str) -> np.ndarray:
-    """Share of one group of symbols, one value for each process: among all of them, or among those of `whole`."""
-    totals = [sum(one[group] for group in whole or one) for one in found]
-    return np.array([one[part] / total for one, total in zip(found, totals) if total])
+def shares(found: list[dict[str, int]], part: str) -> np.ndarray:
+    """Share of one group of symbols among all of them, one value for each process."""
+    return np.array([one[part] / total for one in found if (total := sum(one.values()))])
 
 
 def contest(profiles: dict | str, label: str, binding: str) -> dict[str, tuple[str, Measurement]]:

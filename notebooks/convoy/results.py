@@ -93,7 +93,7 @@ def calls_that_wait(timelines: pd.DataFrame, place: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["recv", "send", 0, 1, 2, "lost"])
 
 
-def gil_waits(waits: pd.DataFrame, label: str = GIL) -> np.ndarray:
+def gil_waits(waits: pd.DataFrame) -> np.ndarray:
     """Switch intervals from asking for the GIL to having it: the median of all waits of a process, one value for each."""
-    found = done(waits, interpreter=label)
+    found = done(waits, interpreter=GIL)
     return np.array([np.median(ns) for ns in found.waits if len(ns)]) / 1e9 / DEFAULT_S

@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from ffilab.judge import statistics
 from ffilab.judge.estimates import LEVEL, Interval, Location, Share
+from ffilab.judge.questions import above
+from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.judge.statistics import Comparison
 from ffilab.measure.record import Record
 from ffilab.measure.session import Session
@@ -207,7 +208,7 @@ def copies(pairs: list[Comparison]) -> pd.DataFrame:
             "pair": f"{pair.slow[1]} / {pair.fast[1]}",
             "ratio of times": draw.text(pair.ratio),
             "n, layouts": pair.estimate.n,
-            "finding": statistics.finding(pair) or "none",
+            "finding": {YES: "slower", NO: "faster", OPEN: "none"}[above(pair.ratio, 1)],
         }
         for pair in pairs
     )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ffilab.judge.simulation import Simulated
+from ffilab.judge.simulation import Simulated, timed
 from ffilab.measure.record import Record
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.measuring.experiment import BINDINGS, COPIES, ITSELF, KEPT, PAIRS, PROCESSES, REFERENCE, TALK
@@ -51,9 +51,4 @@ def copies(session: Simulated, ratio: float) -> Record:
         REFERENCE: 0.0,
     }
     common = rng.normal(0, COMMON, restarts)
-    ns = {f"{GIL}/{arm}": 1e8 * np.exp(common + value) for arm, value in own.items()}
-    blocks = [
-        {"restart": number, "ns": {key: found[number] for key, found in ns.items()}} for number in range(restarts)
-    ]
-    run = {**session.record.run, "plan": {**session.record.run["plan"], "name": "copies", "blocks": 1}}
-    return Record(None, run, loops=dict.fromkeys(ns, 1_000_000), blocks=blocks)
+    return timed({arm: (common + value)[:, None] for arm, value in own.items()}, plan="copies", ns=100.0)

@@ -81,9 +81,9 @@ def lines_by_set(cache: Cache, distance: int, n: int) -> np.ndarray:
     return np.bincount(np.arange(n) * distance // cache.line % cache.sets, minlength=cache.sets)
 
 
-def pages_met(distance: int, n: int, page: int = 4096) -> int:
+def pages_met(distance: int, n: int) -> int:
     """On how many pages n functions lie."""
-    return len(set(np.arange(n) * distance // page))
+    return len(set(np.arange(n) * distance // 4096))
 
 
 def offsets_apart(runs: pd.DataFrame) -> Interval:

@@ -148,9 +148,9 @@ def calls(label: str) -> dict[str, list[str]]:
     return {"GIL kept": KEEPING, "GIL released": RELEASING}
 
 
-def model_of_payments(window_ns: np.ndarray, spread_ns: float = e.SPREAD_NS) -> np.ndarray:
-    """Share of rounds in which two threads, each at a random moment within `spread_ns`, are closer than the window."""
-    return 1 - (1 - np.minimum(np.asarray(window_ns, dtype=float) / spread_ns, 1)) ** 2
+def model_of_payments(window_ns: np.ndarray) -> np.ndarray:
+    """Share of rounds in which two threads, each at a random moment within SPREAD_NS, are closer than the window."""
+    return 1 - (1 - np.minimum(np.asarray(window_ns, dtype=float) / e.SPREAD_NS, 1)) ** 2
 
 
 def payments(runs: pd.DataFrame) -> pd.DataFrame:

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from conftest import clean_environment
@@ -158,33 +157,3 @@ def test_ctrl_c_while_the_book_environment_is_made(tmp_path):
     assert "Traceback" not in errors
     assert small.wait_for(lambda: not marked(tmp_path), 5)
     assert not list((tmp_path / ".venv").glob("ready-*"))
-
-
-def test_ctrl_c_while_the_book_is_rendered_leaves_the_old_book(tmp_path):
-    surroundings = clean_environment(
-        FFILAB_BUILD=str(tmp_path), BUDGET="smoke", PYTHONPATH=str(ROOT), MARK=str(tmp_path)
-    )
-    program = (
-        "from pathlib import Path; from ffilab.page import chapters, execute\n"
-        f"execute.execute(chapters.chapter('loaders'), 'smoke', Path({str(ROOT / 'tests' / 'golden')!r}))"
-    )
-    python = ROOT / ".venv" / "bin" / "python"
-    subprocess.run([python, "-c", program], env=surroundings, check=True, capture_output=True)
-    (tmp_path / "html").mkdir()
-    (tmp_path / "html" / "index.html").write_text("the old book")
-    log = tmp_path / "logs" / "jupyter-book.log"
-    run = subprocess.Popen(
-        [python, "-m", "ffilab", "html"],
-        env=surroundings,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    assert small.wait_for(lambda: log.exists() and "reading sources" in log.read_text(), 90)
-    run.send_signal(small.signal.SIGINT)
-    said = run.communicate(timeout=60)[0]
-    assert small.wait_for(lambda: not marked(tmp_path), 10)
-    assert run.returncode
-    assert "Traceback" not in said
-    assert (tmp_path / "html" / "index.html").read_text() == "the old book"
-    assert {path.name for path in Path(tmp_path / "html").iterdir()} == {"index.html"}

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_up import timed, write
 
 from faults import small
 from ffilab.judge import again, runs
+from ffilab.judge.simulation import timed
 from ffilab.measure import foreign
 from ffilab.measure.lines import Writer
 from ffilab.measure.plan import EMPTY, control_pair
@@ -24,6 +24,7 @@ from ffilab.page import draw
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.run.subprocesses import explain_os_errors
+from tests.of_chapter import write
 
 # Loaders has timed plans, processes and observations, and few of each.
 GOLDEN = ROOT / "tests" / "golden" / "loaders"

@@ -2,7 +2,7 @@
 
 A golden record is a real one, cut down: the first restarts and blocks of a timed plan, the first rounds of every experiment.
 Pages and verdicts are made from them in the tests, in seconds and without measuring; nothing about a machine is concluded
-from them. The verdicts are kept beside them, in ledger.json: a change of rules or results shows there.
+from them. What they say is kept in tests/snapshots.
 """
 
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from ffilab.judge import again, claims
+from ffilab.judge import claims
 from ffilab.measure.foreign import find
 from ffilab.measure.record import MAIN
 from ffilab.run.errors import UserError
@@ -83,15 +83,6 @@ def make(records: Path) -> None:
             (target / path.name).write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
         size = sum(path.stat().st_size for path in target.iterdir())
         print(f"{chapter}: {size / 1024:.0f} KiB, from {source.name}/{MAIN}")
-    kept = {
-        row["id"]: {
-            "verdict": row["verdict"],
-            "size": row["size"],
-            "numbers": {name: [value, *row["interval"][name]] for name, value in row["numbers"].items()},
-        }
-        for row in again.rows(HERE, whatever_the_controls=True)
-    }
-    (HERE / "ledger.json").write_text(json.dumps(kept, indent=1) + "\n")
 
 
 if __name__ == "__main__":
