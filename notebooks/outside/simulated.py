@@ -187,7 +187,7 @@ def of_waiting(session: Simulated) -> None:
     for label in (FREE_THREADED, *(one for one in EARLIER if BY_LABEL[one].free_threaded)):
         lost = happens("E20", f"children that lose counts: {label}")
         rows = [{"inside": IN_SECTION[-1], "outcome": "loses counts" if one else "ends"} for one in lost]
-        session.add_processes("critical sections", [(label, {}, [rows])])
+        session.add_processes("a section twice", [(label, {}, [rows])])
     closed, never, view = GUARDS
     for label in LATER:
         late = happens("E9", f"threads that come too late: {closed}, {label}")

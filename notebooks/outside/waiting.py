@@ -78,7 +78,7 @@ def numbers(session: Session) -> Makers:
         count(f"children that hang: in a section, {inside}, {label}", "critical sections", "outcome", "hangs", **of)
     for label in (*PAIR, *EARLIER, *LATER):
         of = {"inside": IN_SECTION[-1], "interpreter": label}
-        count(f"children that lose counts: {label}", "critical sections", "outcome", "loses counts", **of)
+        count(f"children that lose counts: {label}", "a section twice", "outcome", "loses counts", **of)
     for label in LATER:
         of = {"thread": "a new state", "interpreter": label}
         count(f"threads that come through: a new state, {label}", "shutdown", "fate", "came through", **of)
