@@ -42,7 +42,9 @@ OPPOSITE = {"survived": "lost", "lost": "survived"}
 
 def numbers(session: Session) -> Makers:
     made: Makers = {}
-    for label, (event, counts) in itertools.product(every(session), EVENTS.items()):
+    # What a sentence asks of a later version has a name, measured or not.
+    labels = dict.fromkeys((*every(session), *LATER))
+    for label, (event, counts) in itertools.product(labels, EVENTS.items()):
         for count in counts:
             for state, unit in (("made", "µs"), ("kept", "ns")):
                 made[f"a state {state}: {count} {event}, {unit} on {label}"] = partial(
