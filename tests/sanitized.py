@@ -209,6 +209,38 @@ def objects(project, built):
         model.answer(names["m"], expression)
 
 
+def outside(name, built):
+    """Threads of C that call Python, in each tool's way; of the scenes, those that end by themselves."""
+    import ways
+
+    if name == "exceptions":
+        ctypes.CDLL(os.path.join(built, "libexceptions.so")).caught_inside()
+        return
+    if name == "library":
+        ways.library(built).answer_here(100, ctypes.byref(ctypes.c_int64()))
+    native = None if name == "library" else ways.module(built, name)
+    if name == "scenes":
+        native.hold("PyMutex"), native.take("PyMutex")
+        native.start_caller("loop", False), native.compute(5, "detached"), native.end_caller()
+        native.call_later(1), native.compute(5, "checks"), native.price_of_check(100), native.call_times()
+    elif name == "whose":
+        native.mine(), native.ensure(), native.handed_over()
+    else:
+        call = native.call_from_thread if native else ways.by_ctypes(built)
+        for keep in (False, True):
+            call(lambda: None, THREADS, 20, keep)
+    if name == "c_api":
+        native.end_states(10, 10)
+        for how in range(3):
+            native.attach_for(2, THREADS, how)
+    if name in ("nanobind", "pybind11"):
+        native.call_caught(lambda: None)
+    if name == "pybind11":
+        one = {"n": 0}
+        together([lambda: native.mutex_first(one), lambda: native.section_first(one, True)])
+        together([lambda: native.count(one, 100, True)] * THREADS)
+
+
 LIBRARIES = {"arenas": arenas, "convoy": convoy, "loaders": loaders, "measuring": measuring, "races": races}
 EXTENSIONS = {one.__name__: one for one in (lock_pieces, shared_state, gil_wait, detach_attach)}
 
@@ -221,6 +253,8 @@ def main():
         boundary(name, built, json.loads(calls))
     elif chapter == "objects":
         objects(name, built)
+    elif chapter == "outside":
+        outside(name, built)
     else:
         (LIBRARIES[chapter] if name == "library" else EXTENSIONS[name])(built)
 

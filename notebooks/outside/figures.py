@@ -44,12 +44,15 @@ SHOWN_TOGETHER = tuple(column(label, threads) for label in (GIL, FREE_THREADED) 
 
 def prices(session: Session) -> pd.DataFrame:
     """What the first picture draws: µs to attach and detach by what happened before, of both builds."""
+    counts = chosen(session.frame("end of a state"), event=THREADS)["count"]
     shown = {
         "nothing happened": ("made", 0, THREADS, "own"),
         "a thread ended": ("made", 1, PYTHON_ENDED, "own"),
         "… PYTHON_TLBC=0": ("made", 1, PYTHON_ENDED, "shared"),
         "… and left an object": ("made", 1, THREADS, "own"),
-        "8 threads did": ("made", 8, THREADS, "own"),
+        **{
+            f"{count} threads did": ("made", count, THREADS, "own") for count in sorted({*counts.tolist()}) if count > 1
+        },
         "a callback ran Python": ("made", 1, CODE, "own"),
         "…, PYTHON_TLBC=0": ("made", 1, CODE, "shared"),
         "a kept state": ("kept", 1, THREADS, "own"),

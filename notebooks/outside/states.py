@@ -21,6 +21,7 @@ from notebooks.outside.experiment import (
     OBJECT_LEFT,
     OTHERS,
     OTHERS_THERE,
+    ROWS,
     THREADS,
     TOGETHER,
     VISITED,
@@ -83,8 +84,10 @@ def numbers(session: Session) -> Makers:
                 rate_together, session, label, before, state, threads
             )
         made[f"{state} by 1, other states / nothing before it, {label}"] = partial(beside_states, session, label, state)
-    for build in RUN_AS:
-        made[f"rows per second, kept / made on {build}"] = partial(rows_kept_or_made, session, build)
+    for build, rows in itertools.product(RUN_AS, ROWS):
+        made[f"rows per second, {rows} in a callback, kept / made on {build}"] = partial(
+            rows_kept_or_made, session, build, rows
+        )
     for label, tool in itertools.product(PAIR, TOOLS):
         for state, (unit, ns) in itertools.product(STATES, UNITS.items()):
             made[f"way in: {tool}, {state}, {unit} on {label}"] = partial(
@@ -190,13 +193,10 @@ def beside_states(session: Session, label: str, state: str) -> Measurement | Non
     return ratio(*(together(session, label, before, state, 1) for before in (OTHERS_THERE, NOTHING)))
 
 
-def rows(session: Session, build: str, state: str) -> np.ndarray:
-    """Rows per second, one value for each process."""
-    return chosen(session.frame("rows per second"), kept=STATES[state], **RUN_AS[build]).rows_per_s.to_numpy(float)
-
-
-def rows_kept_or_made(session: Session, build: str) -> Measurement | None:
-    return ratio(*(rows(session, build, state) for state in ("kept", "made")))
+def rows_kept_or_made(session: Session, build: str, rows: int) -> Measurement | None:
+    """Rows per second with a kept state, over those with one made for each callback of so many rows."""
+    of_build = chosen(session.frame("rows per second"), rows=rows, **RUN_AS[build])
+    return ratio(*(chosen(of_build, kept=STATES[state]).rows_per_s.to_numpy(float) for state in ("kept", "made")))
 
 
 def way(session: Session, label: str, tool: str, state: str) -> np.ndarray:

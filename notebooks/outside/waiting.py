@@ -8,7 +8,7 @@ from ffilab.judge.numbers import Makers
 from ffilab.judge.processes import interval_of
 from ffilab.measure.session import Session
 from notebooks.outside.experiment import FORKS, GUARDS, HOWS, IN_SECTION, MAINS, MANNERS, WAYS, WORLD
-from notebooks.outside.results import EARLIER, LATER, PAIR, share_of
+from notebooks.outside.results import EARLIER, LATER, PAIR, share_of, trials
 
 # What the process says at its end of the thread that attached.
 FATES = {"hangs": "hang", "came through": "come through", "terminated": "are terminated"}
@@ -27,6 +27,15 @@ def otherwise(session: Session, label: str) -> Share | None:
     """Children whose default start method is another than forkserver."""
     found = share(session, "fork", "method", "forkserver", how=DEFAULT, interpreter=label)
     return found and Share(found.trials - found.events, found.trials)
+
+
+def came_through(session: Session, **which) -> Share | None:
+    """Of threads that asked by a guard or a view and had an answer, those that were let in."""
+    rows = trials(session, "guards", **which)
+    if rows is None or rows.empty:
+        return None
+    answered = rows[rows.fate.isin(("came through", "refused"))]
+    return Share(int((answered.fate == "came through").sum()), len(answered)) if len(answered) else None
 
 
 def typical(session: Session, title: str, column: str, **which) -> Interval | None:
@@ -73,19 +82,20 @@ def numbers(session: Session) -> Makers:
         count(f"children that start with forkserver: {label}", "fork", "method", "forkserver", how=DEFAULT, **here)
         made[f"children that start otherwise than with forkserver: {label}"] = partial(otherwise, session, label)
         mean(f"ns of PyErr_CheckSignals: {label}", "price of a check", "ns", **here)
-    for label, inside in product(PAIR, IN_SECTION[:-1]):
+    for label, inside in product(PAIR, IN_SECTION[:2]):
         of = {"inside": inside, "interpreter": label}
         count(f"children that hang: in a section, {inside}, {label}", "critical sections", "outcome", "hangs", **of)
-    for label in (*PAIR, *EARLIER, *LATER):
-        of = {"inside": IN_SECTION[-1], "interpreter": label}
-        count(f"children that lose counts: {label}", "a section twice", "outcome", "loses counts", **of)
+    for label, inside in product((*PAIR, *EARLIER, *LATER), IN_SECTION[2:]):
+        of = {"inside": inside, "interpreter": label}
+        count(f"children that lose counts: {inside}, {label}", "a section twice", "outcome", "loses counts", **of)
     for label in LATER:
         of = {"thread": "a new state", "interpreter": label}
         count(f"threads that come through: a new state, {label}", "shutdown", "fate", "came through", **of)
-    late = lambda rows: rows.fate.fillna("") != "came through"  # noqa: E731
+    # Finalization did not wait: the process ended, and the thread was not through.
+    late = lambda rows: (rows.outcome == "ends") & (rows.fate != "came through")  # noqa: E731
     for label, by in product(LATER, GUARDS):
         of = {"by": by, "interpreter": label}
-        count(f"threads that come through: {by}, {label}", "guards", "fate", "came through", **of)
+        made[f"threads that come through: {by}, {label}"] = partial(came_through, session, **of)
         count(f"children that hang: {by}, {label}", "guards", "outcome", "hangs", **of)
         made[f"threads that come too late: {by}, {label}"] = partial(share_of, session, "guards", late, **of)
     mended = {"way": WAYS[1:]}

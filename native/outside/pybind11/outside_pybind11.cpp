@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <thread>
 
@@ -91,9 +92,12 @@ static void section_first(py::object one, bool detach) {
 // [/section_first]
 
 // [count]
-static void count(py::dict one, long times) {
+static void count(py::dict one, long times, bool exclusive) {
     for (; times > 0; times--) {
-        py::scoped_critical_section section(one);
+        std::optional<py::scoped_critical_section> section;
+        if (exclusive) {
+            section.emplace(one);
+        }
         one["n"] = one["n"].cast<long>() + 1;
     }
 }
