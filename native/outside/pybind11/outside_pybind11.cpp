@@ -98,7 +98,9 @@ static void count(py::dict one, long times, bool exclusive) {
         if (exclusive) {
             section.emplace(one);
         }
-        one["n"] = one["n"].cast<long>() + 1;
+        long seen = one["n"].cast<long>();
+        std::this_thread::yield(); // the other thread may come in between, if it can
+        one["n"] = seen + 1;
     }
 }
 // [/count]
