@@ -39,8 +39,8 @@ TRUE_OF_BOTH = {
     ("arenas", "arena-max-1-all-at-once"),
     # Rows per second: a kept state gains in both builds, whichever is which.
     ("outside", "states-rows"),
-    # The ways of an answer are timed in one process, whose numbers change places together. What other states add is nothing either way.
-    *(("outside", what) for what in ("states-bridge", "states-bridge-free", "states-others")),
+    # The ways of an answer, and threads at once, are timed in one process, whose numbers change places together. What other states add is nothing either way.
+    *(("outside", what) for what in ("states-bridge", "states-bridge-free", "states-others", "states-together")),
     # With the GIL a critical section is no code: what is nothing there is dear when it is inverted, and the builds change places.
     ("critical_sections", "section-mutex"),
     *(("convoy", what) for what in ("strangers", "prediction-4", "model")),
