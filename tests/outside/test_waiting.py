@@ -107,7 +107,7 @@ def test_who_detaches_or_takes_a_pymutex_does_not_hang(label):
 
 @pytest.mark.parametrize("label", LABELS)
 def test_who_detaches_in_a_section_does_not_hang_and_a_section_keeps_others_out(label):
-    rows = play(label, experiment.sections, [{"inside": inside} for inside in experiment.IN_SECTION[1:]])
+    rows = play(label, experiment.sections, [{"inside": inside} for inside in experiment.IN_SECTION[1:3]])
     assert {row["outcome"] for row in rows} == {"ends"}
 
 
