@@ -16,10 +16,10 @@ from ffilab.judge.estimates import Counted, Interval, Location, Measurement, Ran
 
 
 def chosen(frame: pd.DataFrame, **which) -> pd.DataFrame:
-    """The rows in which each column has the value given (a text or an int), or one of the values given."""
+    """The rows in which each column has the value given (a text or a number), or one of the values given."""
     keep = pd.Series(True, index=frame.index)
     for name, value in which.items():
-        keep &= frame[name].isin([value] if isinstance(value, str | int) else list(value))
+        keep &= frame[name].isin([value] if pd.api.types.is_scalar(value) else list(value))
     return frame[keep]
 
 

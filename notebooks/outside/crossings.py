@@ -126,16 +126,12 @@ def told(rows: pd.DataFrame) -> pd.DataFrame:
 
 # The table "May I do this?": an action, the experiment and which of its children; what to do else, and children that did it.
 EARLIER, INSIDE = "end threads in atexit", "catch inside"
-WAIT, LATE = "lock order", "shutdown"
+WAIT, HELD, LATE = "lock order", "critical sections", "shutdown"
 
 
 def waits(way: str) -> list[dict]:
     """Children that waited for a lock, alone and while somebody collects."""
     return [{"way": way, "stop": stop} for stop in ("nothing", "gc.collect()")]
-
-
-def inside(what: str) -> list[dict]:
-    return [{"inside": what}]
 
 
 def played(*names: str) -> list[dict]:
@@ -146,13 +142,7 @@ ACTIONS = (
     ("wait for a lock of C", WAIT, waits("attached"), "detach", waits("detached")),
     ("… detached", WAIT, waits("detached"), "", []),
     ("… for a PyMutex", WAIT, waits("PyMutex"), "", []),
-    (
-        "… in a critical section",
-        "critical sections",
-        inside("a mutex, attached"),
-        "detach",
-        inside("a mutex, detached"),
-    ),
+    ("… in a critical section", HELD, [{"inside": "a mutex, attached"}], "detach", [{"inside": "a mutex, detached"}]),
     ("attach at shutdown", LATE, [{"thread": "a kept state"}], EARLIER, []),
     ("… holding a lock", LATE, [{"thread": "a kept state, and a lock"}], EARLIER, []),
     ("… at the very end", LATE, [{"thread": "a new state, at the very end"}], EARLIER, []),

@@ -27,7 +27,7 @@ from notebooks.outside.experiment import (
     THREADS,
     TOGETHER,
 )
-from notebooks.outside.results import LATER, NO_TRIAL
+from notebooks.outside.results import NEWER, NO_TRIAL
 
 # ---- states ----
 
@@ -50,9 +50,7 @@ def prices(session: Session) -> pd.DataFrame:
         "a thread ended": ("made", 1, PYTHON_ENDED, "own"),
         "… PYTHON_TLBC=0": ("made", 1, PYTHON_ENDED, "shared"),
         "… and left an object": ("made", 1, THREADS, "own"),
-        **{
-            f"{count} threads did": ("made", count, THREADS, "own") for count in sorted({*counts.tolist()}) if count > 1
-        },
+        **{f"{count} threads did": ("made", count, THREADS, "own") for count in sorted(set(counts)) if count > 1},
         "a callback ran Python": ("made", 1, CODE, "own"),
         "…, PYTHON_TLBC=0": ("made", 1, CODE, "shared"),
         "a kept state": ("kept", 1, THREADS, "own"),
@@ -211,7 +209,7 @@ def endings_table(runs: pd.DataFrame, factors: dict[str, str], ms: bool = False)
 
 def with_guards(session: Session) -> list[str]:
     """The columns of interpreters that have guards; those of the pair if the session has none."""
-    return [f"CPython {label}" for label in LATER if label in session.interpreters] or list(COLUMNS)
+    return [f"CPython {label}" for label in NEWER if label in session.interpreters] or list(COLUMNS)
 
 
 def endings(children: pd.DataFrame, ms: bool) -> str:

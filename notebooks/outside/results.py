@@ -11,8 +11,8 @@ from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 
 PAIR = (GIL, FREE_THREADED)
 # What came after the pair, with the guards of PEP 788, and what came before.
-LATER = [label for label, one in BY_LABEL.items() if one.version > BY_LABEL[GIL].version]
-EARLIER = [label for label, one in BY_LABEL.items() if one.version < BY_LABEL[GIL].version]
+NEWER = [label for label, one in BY_LABEL.items() if one.version > BY_LABEL[GIL].version]
+OLDER = [label for label, one in BY_LABEL.items() if one.version < BY_LABEL[GIL].version]
 # A child that never came to the point, or whose tool was not built, tried nothing.
 NO_TRIAL = ("not at the point", "not here")
 

@@ -24,7 +24,7 @@ from notebooks.outside.experiment import (
     TOGETHER,
     VISITED,
 )
-from notebooks.outside.results import EARLIER, LATER
+from notebooks.outside.results import NEWER, OLDER
 from notebooks.outside.states import RUN_AS
 from notebooks.outside.waiting import DEFAULT
 
@@ -187,14 +187,14 @@ def of_waiting(session: Simulated) -> None:
     def happens(claim: str, number: str) -> list[bool]:
         return session.events(session.true(claim, number), CHILDREN).tolist()
 
-    for label in (FREE_THREADED, *(one for one in EARLIER if BY_LABEL[one].free_threaded)):
+    for label in (FREE_THREADED, *(one for one in OLDER if BY_LABEL[one].free_threaded)):
         rows = []
         for what in IN_SECTION[2:] if label == FREE_THREADED else IN_SECTION[2:3]:
             lost = happens("E20", f"children that lose counts: {what}, {label}")
             rows += [{"inside": what, "outcome": "loses counts" if one else "ends"} for one in lost]
         session.add_processes("a section twice", [(label, {}, [rows])])
     closed, never, view = GUARDS
-    for label in LATER:
+    for label in NEWER:
         late = happens("E9", f"threads that come too late: {closed}, {label}")
         waits = happens("E9", f"children that hang: {never}, {label}")
         enters = happens("E9", f"threads that come through: {view}, {label}")

@@ -26,10 +26,9 @@ from notebooks.outside.experiment import (
     TOGETHER,
     VISITED,
 )
-from notebooks.outside.results import LATER, PAIR
+from notebooks.outside.results import NEWER, PAIR
 
 STATES = {"made": False, "kept": True}
-STATE_COLUMNS = {"made": "ns", "kept": "kept", "by_view": "by_view"}
 THREAD_BESIDE = {0: "beside others", 1: "after others"}
 UNITS = {"ns": 1, "µs": 1000}
 # The builds of E8, by the columns of its records.
@@ -44,7 +43,7 @@ OPPOSITE = {"survived": "lost", "lost": "survived"}
 def numbers(session: Session) -> Makers:
     made: Makers = {}
     # What a sentence asks of a later version has a name, measured or not.
-    labels = dict.fromkeys((*every(session), *LATER))
+    labels = dict.fromkeys((*every(session), *NEWER))
     for label, (event, counts) in itertools.product(labels, EVENTS.items()):
         for count in counts:
             for state, unit in (("made", "µs"), ("kept", "ns")):
@@ -54,7 +53,7 @@ def numbers(session: Session) -> Makers:
         for count in counts[1:]:
             made[f"{count} {event} / none, {label}"] = partial(times_as_long, session, label, event, count)
         made[f"a state made / kept: {counts[1]} {event}, {label}"] = partial(made_or_kept, session, label, event)
-    for label, count in itertools.product(LATER, (0, 1)):
+    for label, count in itertools.product(NEWER, (0, 1)):
         by_view = partial(ends, session, label, THREADS, count, "by_view")
         made[f"a state made by a view: {count} {THREADS}, µs on {label}"] = partial(centre, by_view, 1000)
         made[f"a state made by a view / by PyGILState_Ensure: {count} {THREADS}, {label}"] = partial(
@@ -129,7 +128,7 @@ def centre(values, ns: float) -> Location | None:
 def ends(session: Session, label: str, event: str, count: int, state: str, copy: str = "own") -> np.ndarray:
     """ns to attach and detach, one value for each process, after so many of an event."""
     rows = chosen(session.frame("end of a state"), interpreter=label, event=event, count=count, bytecode=copy)
-    column = STATE_COLUMNS[state]
+    column = "ns" if state == "made" else state
     return rows[column].to_numpy(float) if column in rows else np.array([])
 
 

@@ -8,7 +8,7 @@ from ffilab.judge.numbers import Makers
 from ffilab.judge.processes import interval_of
 from ffilab.measure.session import Session
 from notebooks.outside.experiment import FORKS, GUARDS, HOWS, IN_SECTION, MAINS, MANNERS, WAYS, WORLD
-from notebooks.outside.results import EARLIER, LATER, PAIR, share_of, trials
+from notebooks.outside.results import NEWER, OLDER, PAIR, share_of
 
 # What the process says at its end of the thread that attached.
 FATES = {"hangs": "hang", "came through": "come through", "terminated": "are terminated"}
@@ -27,15 +27,6 @@ def otherwise(session: Session, label: str) -> Share | None:
     """Children whose default start method is another than forkserver."""
     found = share(session, "fork", "method", "forkserver", how=DEFAULT, interpreter=label)
     return found and Share(found.trials - found.events, found.trials)
-
-
-def came_through(session: Session, **which) -> Share | None:
-    """Of threads that asked by a guard or a view and had an answer, those that were let in."""
-    rows = trials(session, "guards", **which)
-    if rows is None or rows.empty:
-        return None
-    answered = rows[rows.fate.isin(("came through", "refused"))]
-    return Share(int((answered.fate == "came through").sum()), len(answered)) if len(answered) else None
 
 
 def typical(session: Session, title: str, column: str, **which) -> Interval | None:
@@ -85,17 +76,19 @@ def numbers(session: Session) -> Makers:
     for label, inside in product(PAIR, IN_SECTION[:2]):
         of = {"inside": inside, "interpreter": label}
         count(f"children that hang: in a section, {inside}, {label}", "critical sections", "outcome", "hangs", **of)
-    for label, inside in product((*PAIR, *EARLIER, *LATER), IN_SECTION[2:]):
+    for label, inside in product((*PAIR, *OLDER, *NEWER), IN_SECTION[2:]):
         of = {"inside": inside, "interpreter": label}
         count(f"children that lose counts: {inside}, {label}", "a section twice", "outcome", "loses counts", **of)
-    for label in LATER:
+    for label in NEWER:
         of = {"thread": "a new state", "interpreter": label}
         count(f"threads that come through: a new state, {label}", "shutdown", "fate", "came through", **of)
     # Finalization did not wait: the process ended, and the thread was not through.
     late = lambda rows: (rows.outcome == "ends") & (rows.fate != "came through")  # noqa: E731
-    for label, by in product(LATER, GUARDS):
+    for label, by in product(NEWER, GUARDS):
         of = {"by": by, "interpreter": label}
-        made[f"threads that come through: {by}, {label}"] = partial(came_through, session, **of)
+        # Of threads that had an answer.
+        answered = {"fate": ("came through", "refused"), **of}
+        count(f"threads that come through: {by}, {label}", "guards", "fate", "came through", **answered)
         count(f"children that hang: {by}, {label}", "guards", "outcome", "hangs", **of)
         made[f"threads that come too late: {by}, {label}"] = partial(share_of, session, "guards", late, **of)
     mended = {"way": WAYS[1:]}

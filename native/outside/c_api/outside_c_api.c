@@ -4,7 +4,6 @@
 
 #include <sched.h>
 #include <stdatomic.h>
-#include <time.h>
 
 #include "outside.h"
 
@@ -71,12 +70,6 @@ static PyObject *call_from_thread(PyObject *module, PyObject *args) {
     }
     PyMem_Free(ns);
     return list;
-}
-
-static int64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 typedef struct {

@@ -3,6 +3,7 @@
 #define OUTSIDE_H
 
 #include <stdint.h>
+#include <time.h>
 
 /* A plain library, for ctypes, exports its functions: its Makefile says so. In a binding's module they are hidden. */
 #ifdef outside_EXPORTS
@@ -14,6 +15,12 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+static inline int64_t now_ns(void) { /* of CLOCK_MONOTONIC */
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
 
 /* [functions] */
 typedef void (*callback_type)(void *data);

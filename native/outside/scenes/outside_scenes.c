@@ -12,11 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static int64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
+#include "outside.h"
 
 static void sleep_ms(long ms) {
     struct timespec left = {ms / 1000, ms % 1000 * 1000000};

@@ -1,6 +1,6 @@
 from setuptools import Extension, setup
 
-setup(
-    ext_modules=[Extension("outside_scenes", ["outside_scenes.c"], extra_compile_args=["-O2", "-pthread"])],
-    py_modules=[],
+extension = Extension(
+    "outside_scenes", ["outside_scenes.c"], include_dirs=["../library"], extra_compile_args=["-O2", "-pthread"]
 )
+setup(ext_modules=[extension], py_modules=[])
