@@ -9,7 +9,7 @@ from bs4 import BeautifulSoup
 from markdown_it import MarkdownIt
 
 from ffilab.judge import verdicts
-from ffilab.page import advice, draw, front, guide, ledger_page, matrix, sources, status, tables
+from ffilab.page import advice, draw, front, guide, ledger_page, matrix, sources, tables
 from ffilab.page import map as corner_map
 from ffilab.page.places import headings
 from ffilab.run.paths import ROOT
@@ -84,7 +84,6 @@ def test_a_hostile_claim_reaches_no_page_as_markup(tree, monkeypatch):
         "guide": guide.cards_page(tree, withheld),
         "questions": "\n".join(front.questions(tree, withheld, part) for part in ("safe", "quick")),
         "map": corner_map.page(hostile),
-        "minutes": status.minutes_page(hostile),
         "matrix": matrix.of(tables.Table(frame, "a caption", "")),
         "cards": "\n\n".join(cards),
     }

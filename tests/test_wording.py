@@ -1,6 +1,7 @@
 """The sentences that the book composes of a run's answers, read in every form: they are sentences, and say what was found."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,19 +10,9 @@ from ffilab.judge.claims import Claim, all_claims
 from ffilab.judge.estimates import Location, Measurement
 from ffilab.judge.numbers import Number
 from ffilab.judge.poured import Digits
-from ffilab.judge.rules import (
-    KINDS,
-    NO,
-    OPEN,
-    YES,
-    Conformance,
-    Equal,
-    Never,
-    Occurs,
-    Side,
-    Size,
-)
+from ffilab.judge.rules import KINDS, NO, OPEN, YES, Conformance, Equal, Never, Occurs, Side, Size
 from ffilab.page import advice, ledger_page, status
+from ffilab.run.budget import BUDGETS
 from tests.of_chapter import about, counted, seen
 from tests.prose import faults_of_markdown as faults
 from tests.test_ledger_page import card
@@ -186,8 +177,8 @@ def test_a_number_without_an_interval_is_not_printed_with_one():
     ],
 )
 def test_the_run_says_how_long_it_took(minutes, says):
-    rows = [{"chapter": name, "provenance": {"minutes": took, "budget": "quick"}} for name, took in minutes.items()]
-    assert says in status.minutes_page([{"chapter": "", "provenance": {}}, *rows])
+    sessions = {name: SimpleNamespace(minutes=took, budget=BUDGETS["quick"]) for name, took in minutes.items()}
+    assert says in status.minutes_page({"records that are gone": None, **sessions})
 
 
 def test_digits_that_a_form_asks_for_have_no_exponent():

@@ -105,7 +105,7 @@ def assemble(tree: Path) -> Path:
     stale = {chapter.name: chapter.changed() for chapter in chapters() if chapter.is_executed}
     sessions = {chapter.name: chapter.session for chapter in chapters() if chapter.is_executed}
     rows = ledger.collect(sessions, stale)
-    status.write(tree / "book" / "_generated", rows)
+    status.write(tree / "book" / "_generated", rows, sessions)
     yours.write(tree / "book" / "_generated")
     ledger_page.write(tree, rows)
     matrix.copy_datatables(tree / "book" / "_static")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ffilab.judge import characteristics
 from ffilab.judge.estimates import Share
+from ffilab.measure.reading import Reading
 from ffilab.page import cost, evidence, lessons, matrix
 from ffilab.page import map as corner_map
 from ffilab.page.chapter import left_out
@@ -76,16 +77,16 @@ def course_page() -> str:
     return filled("course.md", rows=rows)
 
 
-def minutes_page(rows: list[dict]) -> str:
-    """Say how long the chapters of this copy measured, by budget."""
+def minutes_page(sessions: dict[str, Reading | None]) -> str:
+    """Say how long the chapters of this copy measured, by budget. sessions: by chapter; None if its records are gone."""
     spent = {}
-    for row in rows:
-        if took := row["provenance"].get("minutes"):
-            spent.setdefault(row["provenance"]["budget"], {})[row["chapter"]] = 60 * took
+    for name, session in sessions.items():
+        if session and session.minutes:
+            spent.setdefault(session.budget.name, {})[name] = 60 * session.minutes
     return filled("minutes.md", spent=spent, minutes=minutes)
 
 
-def write(folder: Path, rows: list[dict]) -> None:
+def write(folder: Path, rows: list[dict], sessions: dict[str, Reading | None]) -> None:
     """Write the generated parts into `folder`, from where the pages include them."""
     folder.mkdir(parents=True, exist_ok=True)
     kept = evidence.read
@@ -97,7 +98,7 @@ def write(folder: Path, rows: list[dict]) -> None:
         "interpreters": interpreters_page(),
         "matrix": matrix.page(folder.parents[1]),
         "map": corner_map.page(rows),
-        "minutes": minutes_page(rows),
+        "minutes": minutes_page(sessions),
         "coverage": evidence.coverage_page(kept("sessions"), kept("coverage"), kept("levels")),
         "characteristics": characteristics_page(characteristics.kept()),
         "wheels": evidence.wheels_page(kept("wheels")),
