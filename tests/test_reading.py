@@ -98,9 +98,7 @@ def problems(browser, golden_book, address, page, width=1280, mode="light") -> l
     weight = sum((golden_book / each).stat().st_size for each in {page, *loaded} if (golden_book / each).is_file())
     found += [f"{weight} bytes"] * (weight > BUDGET_BYTES)
     found += tab.evaluate(UNREACHED)
-    # A few other pages of prose scroll sideways on a phone.
-    if page.startswith("notebooks/") or page in FOUR:
-        found += tab.evaluate(UNREADABLE, mode)
+    found += tab.evaluate(UNREADABLE, mode)
     # Before axe, which asks for style sheets by itself.
     found = [*found, *serious(tab, contrast=width > 600 and page != MATRIX)]
     tab.close()
