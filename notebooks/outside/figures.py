@@ -39,7 +39,7 @@ def column(label: str, threads: int) -> str:
 
 
 # What is in sight of the table on several threads.
-SHOWN_TOGETHER = tuple(column(label, threads) for label in (GIL, FREE_THREADED) for threads in TOGETHER[:2])
+SHOWN_TOGETHER = tuple(column(FREE_THREADED, threads) for threads in TOGETHER[:2])
 
 
 def prices(session: Session) -> pd.DataFrame:

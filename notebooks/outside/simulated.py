@@ -29,6 +29,8 @@ from notebooks.outside.states import RUN_AS
 from notebooks.outside.waiting import DEFAULT
 
 INTERPRETERS = [GIL, FREE_THREADED]
+# E9 speaks of the version that comes next.
+GUARDED = [label for label in NEWER if BY_LABEL[label].version == BY_LABEL[NEWER[0]].version]
 # Standard deviation over processes of the logarithm of a time, as seen in a run of `quick`.
 PROCESSES = 0.05
 
@@ -194,7 +196,7 @@ def of_waiting(session: Simulated) -> None:
             rows += [{"inside": what, "outcome": "loses counts" if one else "ends"} for one in lost]
         session.add_processes("a section twice", [(label, {}, [rows])])
     closed, never, view = GUARDS
-    for label in NEWER:
+    for label in GUARDED:
         late = happens("E9", f"threads that come too late: {closed}, {label}")
         waits = happens("E9", f"children that hang: {never}, {label}")
         enters = happens("E9", f"threads that come through: {view}, {label}")

@@ -271,7 +271,8 @@ static PyObject *at_teardown(PyObject *Py_UNUSED(module), PyObject *wants_lock) 
 enum { STEPS = 1000 };
 
 /* [compute] */
-static int64_t steps(int64_t until_ns, int checks) { /* until when it worked; -1 if a handler raised */
+/* Until when it worked; -1 if a handler raised. */
+static int64_t steps(int64_t until_ns, int checks) {
     volatile uint64_t sum = 0;
     int64_t now;
     while ((now = now_ns()) < until_ns) {
@@ -368,7 +369,8 @@ static PyObject *hold_for_a_while(PyObject *Py_UNUSED(module), PyObject *Py_UNUS
 }
 
 /* [atfork] */
-static void before_fork(void) { pthread_mutex_lock(&lock); } /* waits until no other thread has it */
+/* Waits until no other thread has it. */
+static void before_fork(void) { pthread_mutex_lock(&lock); }
 static void after_fork(void) { pthread_mutex_unlock(&lock); }
 
 static PyObject *register_handlers(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(nothing)) {
