@@ -52,7 +52,7 @@ BUDGETS = {
     "room": Budget(
         "room", restarts=10, blocks=20, seconds=12, batch_ms=2, scale=0.5, repeats=4, layouts=8, least=3, shares=10
     ),
-    "quick": Budget("quick", restarts=22, blocks=40, seconds=60, batch_ms=5, scale=1, repeats=10, layouts=18),
+    "quick": Budget("quick", restarts=22, blocks=40, seconds=55, batch_ms=5, scale=1, repeats=10, layouts=18),
     "full": Budget("full", restarts=44, blocks=100, seconds=600, batch_ms=5, scale=1, repeats=30, layouts=36, builds=3),
 }
 
