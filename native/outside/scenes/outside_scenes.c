@@ -373,7 +373,8 @@ static PyObject *hold_for_a_while(PyObject *Py_UNUSED(module), PyObject *Py_UNUS
 static void before_fork(void) { pthread_mutex_lock(&lock); }
 static void after_fork(void) { pthread_mutex_unlock(&lock); }
 
-static PyObject *register_handlers(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(nothing)) {
+static PyObject *
+register_handlers(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(nothing)) {
     if (pthread_atfork(before_fork, after_fork, after_fork)) {
         return PyErr_NoMemory();
     }
