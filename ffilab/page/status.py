@@ -81,8 +81,8 @@ def minutes_page(sessions: dict[str, Reading | None]) -> str:
     """Say how long the chapters of this copy measured, by budget. sessions: by chapter; None if its records are gone."""
     spent = {}
     for name, session in sessions.items():
-        if session and session.minutes:
-            spent.setdefault(session.budget.name, {})[name] = 60 * session.minutes
+        if session and (took := session.minutes):
+            spent.setdefault(session.budget.name, {})[name] = 60 * took
     return filled("minutes.md", spent=spent, minutes=minutes)
 
 
