@@ -59,7 +59,7 @@ def press(tell, tmp_path, monkeypatch):
     monkeypatch.setattr(book, "execute", lambda chapter, *_, **__: events.append(chapter.name))
     # Whatever was measured, something can be rendered.
     monkeypatch.setattr(Chapter, "is_executed", True)
-    monkeypatch.setattr(book.render, "render", lambda: events.append("render"))
+    monkeypatch.setattr(book.render, "render", lambda again=False: events.append("render"))
     tell(interpreters=None)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return events
@@ -75,7 +75,7 @@ def test_in_a_fresh_clone_the_first_chapter_can_be_read_while_the_others_are_mea
 
 
 def test_a_page_that_cannot_be_rendered_yet_stops_no_measuring(press, monkeypatch, capsys):
-    def render():
+    def render(again=False):
         press.append("render")
         if "races" not in press:
             raise UserError("a page is missing")

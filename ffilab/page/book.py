@@ -145,7 +145,7 @@ def seconds_ahead(request: Request, budget: Budget, wanted: list[Chapter]) -> fl
 def render_early(chapter: Chapter) -> None:
     """Render what is measured so far. An error is reported and stops no measuring: all is rendered again in the end."""
     try:
-        render.render()
+        render.render(again=True)
     except UserError as error:
         say(f"  the chapter {chapter.name} could not be rendered yet: {error}")
         return

@@ -1,5 +1,6 @@
 """Render executed chapters and prose with Jupyter Book: execution off, warnings are errors."""
 
+import filecmp
 import os
 import re
 import shutil
@@ -34,35 +35,50 @@ from ffilab.run.subprocesses import explain_os_errors, logged
 BANNER = "stale"
 
 
-def render() -> Path:
+def render(again: bool = False) -> Path:
     """Build `_build/html`; what stood there before is replaced only if all went well. Returns the index page.
 
+    again: only what has changed since the last time, so that warnings of other pages are not seen again.
     A chapter that was not measured yet has a page that says so. Raises UserError if none was, or if Jupyter Book warns.
     """
     if not any(chapter.is_executed for chapter in chapters()):
         raise UserError("Nothing was measured yet: run `make book`, or `make chapter NAME=…` for one chapter.")
     # Pages are English, whatever the reader speaks; a translated one has its own.
     with explain_os_errors(str(BUILD)), step("render the book"), words.speaking(""):
-        tree = assemble(BUILD / "source")
-        log = LOGS / "jupyter-book.log"
+        tree, out, log = BUILD / "source", BUILD / "press", LOGS / "jupyter-book.log"
         log.unlink(missing_ok=True)
-        out = BUILD / "press"
-        shutil.rmtree(out, ignore_errors=True)
+        if not again:
+            shutil.rmtree(tree, ignore_errors=True)
+            shutil.rmtree(out, ignore_errors=True)
+        refresh(assemble(BUILD / "source-new"), tree)
         command = [str(Path(sys.executable).with_name("jupyter-book")), "build", str(tree), "--path-output", str(out)]
         environment = {"PYTHONWARNINGS": "ignore", "PYTHONPATH": str(ROOT), "JUPYTER_PATH": str(ROOT / "kernels")}
         if logged([*command, "-W", "-n", "--keep-going"], log, env={**os.environ, **environment}):
             lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
             said = "; ".join([line for line in lines if "WARNING" in line or "ERROR" in line][:3]) or "see the log"
             raise UserError(f"Jupyter Book reported errors or warnings ({said}); read {log}.")
+        pages = BUILD / "html-new"
+        shutil.rmtree(pages, ignore_errors=True)
+        shutil.copytree(out / "_build" / "html", pages)
         for chapter in chapters():
             if chapter.is_executed:
-                downloads(chapter, out / "_build" / "html")
-        slides.write(out / "_build" / "html" / slides.FOLDER, chapters())
-        swap(out / "_build" / "html", HTML)
-        shutil.rmtree(out)
+                downloads(chapter, pages)
+        slides.write(pages / slides.FOLDER, chapters())
+        swap(pages, HTML)
     index = HTML / "index.html"
     say(f"  open {os.path.relpath(index)}")
     return index
+
+
+def refresh(new: Path, tree: Path) -> None:
+    """Make `tree` hold what `new` holds; files that are the same keep their times, by which Sphinx knows them. `new` is removed."""
+    if tree.exists():
+        for path in new.rglob("*"):
+            before = tree / path.relative_to(new)
+            if path.is_file() and before.is_file() and filecmp.cmp(path, before, shallow=False):
+                shutil.copystat(before, path)
+        shutil.rmtree(tree)
+    new.rename(tree)
 
 
 def assemble(tree: Path) -> Path:
