@@ -103,7 +103,7 @@ def test_without_a_c_compiler_nothing_is_begun(monkeypatch, tmp_path):
     library(tmp_path / "chapter")
     monkeypatch.delenv("CC", raising=False)
     monkeypatch.setattr(shutil, "which", lambda name, *a, **k: None)
-    with pytest.raises(UserError, match="no C compiler .*make doctor"):
+    with pytest.raises(UserError, match=r"no C compiler .*make doctor"):
         native.build_all([], tmp_path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

@@ -133,10 +133,17 @@ def at_limit(limit: str) -> UserError:
 
 def led_by(path) -> str:
     """The environment variable of the reader that put a folder of ours where it is; empty if none did."""
-    cache = os.environ.get("HOME") and os.path.join(os.environ["HOME"], ".cache")
-    folders = {name: os.environ.get(name) for name in ("XDG_CACHE_HOME", "TMPDIR")} | {"HOME": cache}
-    above = [str(path), *map(str, Path(path).parents)] if isinstance(path, str | Path) else []
-    return next((name for name, folder in folders.items() if folder and os.path.normpath(folder) in above), "")
+    home = os.environ.get("HOME")
+    folders = {name: os.environ.get(name) for name in ("XDG_CACHE_HOME", "TMPDIR")} | {
+        "HOME": home and f"{home}/.cache"
+    }
+    if not isinstance(path, str | Path):
+        return ""
+    # Of folders that cannot be made, the first one above is named.
+    for name, folder in folders.items():
+        if folder and (Path(path).is_relative_to(folder) or Path(folder).is_relative_to(path)):
+            return name
+    return ""
 
 
 @contextmanager
