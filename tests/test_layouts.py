@@ -302,6 +302,7 @@ def test_a_page_says_at_its_top_that_it_knows_one_binary(gil, said, monkeypatch)
         rests_on=rests_on(gil=gil),
     )
     monkeypatch.setattr(chapter, "assert_gil", lambda enabled: None)
+    monkeypatch.setattr(chapter, "assert_own", lambda chapter, label: None)
     monkeypatch.setattr(chapter, "open_session", lambda chapter, labels: session)
     monkeypatch.setattr(chapter, "display", lambda page: shown.append(page.data))
     monkeypatch.setattr(chapter.draw, "start_page", lambda *_: None)

@@ -7,12 +7,15 @@ from pathlib import Path
 import pytest
 
 from ffilab.judge.claims import chapter_names
+from ffilab.measure import case, runner
+from ffilab.measure.plan import Arm, plan
 from ffilab.page.chapters import with_uses
-from ffilab.run import machine
+from ffilab.run import machine, paths
+from ffilab.run.budget import BUDGETS
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BY_PRODUCTS, NATIVE, NOTEBOOKS
 from ffilab.setup import installed, native
-from ffilab.setup.catalogue import BY_LABEL
+from ffilab.setup.catalogue import BY_LABEL, GIL
 from tests.tiny import library
 
 
@@ -81,11 +84,70 @@ def test_without_rust_its_projects_are_left_out_with_the_reason(monkeypatch, tmp
     assert (tmp_path / "out" / "other" / "libtiny.so").exists()
 
 
-def test_code_that_does_not_compile_is_named_with_its_error(tmp_path):
-    (library(tmp_path / "chapter") / "tiny.c").write_text("int tiny( {\n")
-    with pytest.raises(UserError, match=r"native/chapter/library: make failed \(tiny\.c:1:\d+: error"):
+def test_code_that_does_not_compile_is_named_with_its_error_and_costs_itself_alone(tmp_path):
+    source, out = library(tmp_path / "chapter") / "tiny.c", tmp_path / "out"
+    library(tmp_path / "other")
+    right = source.read_text()
+    source.write_text("int tiny( {\n")
+    (failure,) = native.build_all([], tmp_path, out)
+    assert re.search(r"native/chapter/library: make failed \(tiny\.c:1:\d+: error", failure)
+    assert (out / "chapter" / "missing-library.txt").read_text() == failure
+    assert not (out / "chapter" / "libtiny.so").exists()
+    assert (out / "other" / "libtiny.so").exists()
+    source.write_text(right)
+    assert native.build_all([], tmp_path, out) == []
+    assert not (out / "chapter" / "missing-library.txt").exists()
+
+
+def test_without_a_c_compiler_nothing_is_begun(monkeypatch, tmp_path):
+    library(tmp_path / "chapter")
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setattr(shutil, "which", lambda name, *a, **k: None)
+    with pytest.raises(UserError, match=r"no C compiler .*make doctor"):
         native.build_all([], tmp_path, tmp_path / "out")
-    assert not (tmp_path / "out" / "chapter" / "libtiny.so").exists()
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "project", [p.relative_to(NATIVE) for p in native.projects() if list(p.glob("*.cpp"))], ids=str
+)
+def test_what_holds_cxx_says_so_in_its_recipe(project):
+    assert native.has_cxx(NATIVE / project)
+
+
+def test_what_is_in_c_or_rust_alone_needs_no_cxx():
+    assert not any(native.has_cxx(NATIVE / name) for name in ("loaders/library", "objects/pyo3", "outside/panics"))
+    assert native.has_cxx(NATIVE / "boundary" / "nanobind_lto")
+
+
+def test_without_a_cxx_compiler_its_projects_are_left_out_with_the_reason(monkeypatch, tmp_path):
+    project = library(tmp_path / "chapter")
+    (project / "Makefile").write_text("all:\n\t$(CXX) tiny.cpp -o $(OUT)/tiny\n")
+    library(tmp_path / "other")
+    which = shutil.which
+    monkeypatch.setattr(shutil, "which", lambda name, *a, **k: None if "+" in name else which(name, *a, **k))
+    (failure,) = native.build_all([], tmp_path, tmp_path / "out")
+    assert "no C++ compiler" in failure
+    assert "make doctor" in failure
+    assert (tmp_path / "out" / "chapter" / "missing-library.txt").read_text() == failure
+    assert (tmp_path / "out" / "other" / "libtiny.so").exists()
+
+
+def test_who_loads_a_library_that_was_not_built_shows_the_reason(monkeypatch, tmp_path):
+    monkeypatch.setattr(paths, "NATIVE_OUT", tmp_path / "native")
+    (tmp_path / "native" / "chapter").mkdir(parents=True)
+    (tmp_path / "native" / "chapter" / "missing-library.txt").write_text("tiny.c does not compile.")
+    lost = tmp_path / "layouts" / "3.14" / "native" / "chapter"
+    arm = Arm("tiny", "f()", f"import ctypes; f = ctypes.CDLL({str(lost / 'libtiny.so')!r}).tiny")
+    restart = runner.Restart(
+        plan("trial", [arm], [GIL], BUDGETS["smoke"]), {GIL: installed.load(BY_LABEL[GIL])}, logs=tmp_path
+    )
+    restart.close()
+    assert restart.missing[GIL]["tiny"].endswith("tiny.c does not compile.")
+    with pytest.raises(UserError, match=r"no program tiny here: tiny\.c does not compile"):
+        case.program([lost / "tiny"])
+    (tmp_path / "native" / "chapter" / "libtiny.so").touch()
+    assert paths.with_reason(f"OSError: {lost}/libtiny.so: not ELF") == f"OSError: {lost}/libtiny.so: not ELF"
 
 
 def test_a_project_may_take_its_sources_from_a_neighbour(monkeypatch, tmp_path):

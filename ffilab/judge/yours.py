@@ -171,6 +171,8 @@ class Result:
             controlled = f"A control was off ({worst.kind}, {worst.found}): each interval is wider by {wider}."
         early = ["Stopped early: this is of what was measured until then."] if self.record.cut_off else []
         noise = f"Noise: {self.record.noise.report}."
+        if not self.record.run["machine"].get("can_pin", True) and self.record.run["plan"]["pin"]:
+            noise += " This system does not allow to keep a process on one core: the intervals are wider for it."
         return "\n".join([*table, "", *early, *said, "", self.varied(), controlled, noise])
 
     def _repr_html_(self) -> str:

@@ -5,7 +5,6 @@ named factors its outcome is filed; `ffilab.measure.session` runs cases in rando
 """
 
 import json
-import os
 import resource
 import signal
 import subprocess
@@ -17,8 +16,8 @@ from pathlib import Path
 from ffilab.measure.source import source_of
 from ffilab.measure.workers import WORKER
 from ffilab.run.errors import UserError
-from ffilab.run.paths import ROOT, resolved, without_paths
-from ffilab.run.subprocesses import group
+from ffilab.run.paths import ROOT, resolved, why_not_built, without_paths
+from ffilab.run.subprocesses import group, measured
 from ffilab.setup.layouts import Layout, as_installed
 
 MEMORY_BYTES = 8 << 30
@@ -149,11 +148,17 @@ def answer(command: list, *limits, **further) -> Outcome:
     # Before it is cut: a path that has lost its front would not be found.
     out, err = without_paths(out), without_paths(err)
     if ended != "ok":
-        return Outcome(None, ended, err[-KEPT_CHARACTERS:])
+        return Outcome(None, ended, last_lines(err))
     try:
-        return Outcome(json.loads(out.splitlines()[-1]), "ok", err[-KEPT_CHARACTERS:])
+        return Outcome(json.loads(out.splitlines()[-1]), "ok", last_lines(err))
     except (IndexError, json.JSONDecodeError):
-        return Outcome(None, "printed no result", (out + err)[-KEPT_CHARACTERS:])
+        return Outcome(None, "printed no result", last_lines(out + err))
+
+
+def last_lines(said: str) -> str:
+    """The end of what a process said, as it is kept: whole lines, unless one is too long."""
+    end = said[-KEPT_CHARACTERS:]
+    return end if len(said) == len(end) or not end.strip().count("\n") else end.partition("\n")[2]
 
 
 def program(
@@ -164,9 +169,8 @@ def program(
     memory_bytes: limit on its address space; None for a sanitizer, which reserves terabytes and uses little.
     Raises UserError if there is no such program.
     """
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    own = {**inherited, **(environment or {})}
+    own = {**measured(), **(environment or {})}
     try:
         with group([str(part) for part in command], text=True, errors="replace", env=own, **pipes) as process:
             _limit(process.pid, memory_bytes)
@@ -175,10 +179,9 @@ def program(
             except subprocess.TimeoutExpired:
                 return "timeout", "", f"no end within {timeout_s:g} s"
     except FileNotFoundError as error:
-        name = Path(error.filename or command[0]).name
-        raise UserError(
-            f"There is no program {name} here: `python3 ffilab/bootstrap.py native` builds ours, `make doctor` names others."
-        ) from None
+        path = Path(error.filename or command[0])
+        why = why_not_built(path) or "`python3 ffilab/bootstrap.py native` builds ours, `make doctor` names others."
+        raise UserError(f"There is no program {path.name} here: {why}") from None
     if process.returncode < 0:
         return f"killed by {signal.Signals(-process.returncode).name}", out, err
     return f"exit code {process.returncode}" if process.returncode else "ok", out, err

@@ -62,7 +62,8 @@ def perf_available() -> str | None:
     with tempfile.TemporaryDirectory() as folder:
         command = ["perf", "record", "-e", "cpu-clock", "-o", f"{folder}/perf.data", "--", "true"]
         trial = subprocess.run(command, capture_output=True, text=True)
-    return None if trial.returncode == 0 else f"perf may not sample here: {trial.stderr.strip().splitlines()[-1]}"
+    why = (trial.stderr.strip() or "it does not say why").splitlines()[-1]
+    return None if trial.returncode == 0 else f"perf may not sample here: {why}"
 
 
 def look(label: str, arm: Arm, loops: int) -> dict:

@@ -16,7 +16,7 @@ from ffilab.measure.reporting import Reporter
 from ffilab.measure.workers import PAGE_BYTES, Worker, WorkerFailed
 from ffilab.run import machine
 from ffilab.run.errors import UserError
-from ffilab.run.paths import LOGS, without_paths
+from ffilab.run.paths import LOGS, with_reason, without_paths
 from ffilab.run.subprocesses import explain_os_errors
 from ffilab.setup import layouts
 from ffilab.setup.catalogue import BY_LABEL
@@ -87,7 +87,7 @@ class Restart:
         self.facts[worker.name] = answer["facts"]
         if answer["missing"]:
             # A reason may be what a build left, with the path of a log in it.
-            reasons = {arm: without_paths(reason) for arm, reason in answer["missing"].items()}
+            reasons = {arm: without_paths(with_reason(reason)) for arm, reason in answer["missing"].items()}
             self.missing.setdefault(interpreter.label, {}).update(reasons)
         facts = answer["facts"]
         if facts["free_threaded"] != interpreter.interpreter.free_threaded:

@@ -30,7 +30,7 @@ from ffilab.measure.reporting import Reporter
 from ffilab.run import machine, settings
 from ffilab.run.budget import current
 from ffilab.run.errors import UserError
-from ffilab.run.paths import RECORDS, without_paths
+from ffilab.run.paths import RECORDS, with_reason, without_paths
 from ffilab.setup import layouts
 from ffilab.setup.catalogue import BY_LABEL
 from ffilab.setup.installed import load
@@ -169,7 +169,7 @@ class Measuring(Session):
             )
         fails = may_fail if isinstance(may_fail, bool) else case.interpreter in may_fail
         if outcome.result is None and not fails:
-            raise UserError(f"{what} brought no result: {outcome.ended}. {outcome.error.strip()}")
+            raise UserError(f"{what} brought no result: {outcome.ended}. {with_reason(raised(outcome.error))}")
         reporter.advance(f"round {planned.round + 1}")
         return bool(noise.disturbed(child))
 
@@ -207,6 +207,13 @@ class Measuring(Session):
             self.record = dataclasses.replace(self.record, end=line, cut_off=False)
         else:
             getattr(self.record, PLURAL[kind]).append(line)
+
+
+def raised(error: str) -> str:
+    """What a process ended with, of the end of its errors: what stands behind the lines of a traceback, else all."""
+    lines = error.strip().splitlines()
+    behind = max((number for number, line in enumerate(lines[:-1], 1) if line.startswith(" ")), default=0)
+    return " ".join(lines[behind:])
 
 
 def source() -> Path | None:

@@ -12,9 +12,9 @@ ARGUMENTS is a JSON object, and so is ARM: the arguments of `make`. `serve` spea
 mistaken for an answer:
 
     {"op": "load", "cpu": core to stay on or null, "arms": {name: ARM}, "gaps": [[bytes, …], …]}
-        -> {"facts": {...}, "missing": {name: reason}}
+        -> {"facts": {...}, "missing": {name: reason}}, or {"error": why it cannot stay there}
     {"op": "pin", "cpu": core to move to or null}
-        -> {}
+        -> {}, or {"error": the same}
     {"op": "time", "arm": name, "loops": n}
         -> {"ns": elapsed, "probes": [ns, …], "cpu_s": CPU seconds of this process so far}, or {"error": what it raised}
 
@@ -158,8 +158,12 @@ def serve(orders, results):
 
     for line in commands:
         order = json.loads(line)
+        try:
+            pin(order.get("cpu"))
+        except OSError as error:
+            answer({"error": said(error)})
+            continue
         if order["op"] == "load":
-            pin(order["cpu"])
             missing = {}
             for (name, arm), gap in zip(order["arms"].items(), order["gaps"]):
                 gaps.append([bytes(size) for size in gap])
@@ -169,7 +173,6 @@ def serve(orders, results):
                     missing[name] = said(error)
             answer({"facts": facts(), "missing": missing})
         elif order["op"] == "pin":
-            pin(order["cpu"])
             answer({})
         else:
             try:

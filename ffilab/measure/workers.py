@@ -12,7 +12,7 @@ from pathlib import Path
 from ffilab.measure.plan import Arm
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT, resolved
-from ffilab.run.subprocesses import kill_group, refused
+from ffilab.run.subprocesses import kill_group, measured, refused
 from ffilab.setup.installed import Installed
 from ffilab.setup.layouts import Layout, as_installed
 
@@ -52,7 +52,7 @@ class Worker:
         log.parent.mkdir(parents=True, exist_ok=True)
         self._orders = 0
         # A GIL forced from outside would hide what a module does to it.
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+        environment = measured()
         if gil:
             environment["PYTHON_GIL"] = "1"
         # Where the stack begins depends on it (Mytkowicz et al. 2009).
@@ -125,9 +125,14 @@ class Worker:
         self.loaded = self.ask(
             LOAD_TIMEOUT_S, op="load", cpu=cpu, arms={a.name: described(a, self._layout) for a in shuffled}, gaps=gaps
         )
+        self._must_stay_on(cpu, self.loaded)
 
     def move(self, cpu: int | None) -> None:
-        self.ask(LOAD_TIMEOUT_S, op="pin", cpu=cpu)
+        self._must_stay_on(cpu, self.ask(LOAD_TIMEOUT_S, op="pin", cpu=cpu))
+
+    def _must_stay_on(self, cpu: int | None, answer: dict) -> None:
+        if "error" in answer:
+            raise WorkerFailed(f"worker {self.name} could not be kept on core {cpu} ({answer['error']})")
 
     def time(self, arm: str, loops: int) -> dict:
         asked = time.perf_counter_ns()

@@ -1,6 +1,7 @@
 """The frame of a chapter: its first and last cell, its verdicts, and the provenance of its numbers."""
 
 import sys
+from pathlib import Path
 
 from IPython.display import Markdown, display
 
@@ -13,7 +14,7 @@ from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, NOTEBOOKS
 from ffilab.setup import installed, mine  # noqa: F401
-from ffilab.setup.catalogue import ALL, FREE_THREADED, GIL
+from ffilab.setup.catalogue import ALL, BY_LABEL, FREE_THREADED, GIL
 
 # Under this name the notebook keeps the facts of its page.
 PAGE = "page"
@@ -31,6 +32,18 @@ def assert_gil(enabled: bool) -> None:
         )
 
 
+def assert_own(chapter: str, label: str) -> None:
+    """First cell: is this the chapter's own Jupyter kernel? An editor may have chosen another, and noted it in the notebook.
+
+    Raises UserError if not.
+    """
+    if Path(sys.prefix).resolve() != installed.python(BY_LABEL[label]).parents[1].resolve():
+        raise UserError(
+            f"The chapter {chapter} measures on CPython {label}, and this Jupyter kernel is "
+            f"{sys.version.split()[0]} in {sys.prefix}: choose the kernel {BY_LABEL[label].name}."
+        )
+
+
 def runs_on(gil_enabled: bool) -> str:
     """Return the label of the interpreter that measures a chapter. A page made from records may be made by another one."""
     return GIL if gil_enabled else FREE_THREADED
@@ -39,6 +52,7 @@ def runs_on(gil_enabled: bool) -> str:
 def begin(chapter: str, gil_enabled: bool) -> Session:
     """Check the interpreter, open the session through which the chapter measures, say what it can show."""
     if source() is None:
+        assert_own(chapter, runs_on(gil_enabled))
         assert_gil(gil_enabled)
     session = open_session(chapter, [interpreter.label for interpreter in installed.present()])
     draw.start_page(session.budget.is_result)
@@ -130,7 +144,8 @@ def end(session: Session, gil_enabled: bool) -> None:
         "Linker of the layouts": facts.get("linker", "not known"),
         "Frequency governor": facts["governor"] or "not visible here",
         "Noise": f"load {facts['load']:.2f} at the start, {noise['load']:.2f} at the end; "
-        f"{noise['steal_s'] - facts['steal_s']:.2f} s stolen by the hypervisor",
+        f"{noise['steal_s'] - facts['steal_s']:.2f} s stolen by the hypervisor"
+        + ("" if facts.get("can_pin", True) else "; nothing was kept on one core, as this system does not allow it"),
         "Disturbed": "; ".join(disturbed(session)) or "no process",
         **default_links(session),
         "Run": f"{facts['date']}, commit {facts['commit']}, budget {facts['budget']}",

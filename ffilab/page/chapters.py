@@ -18,7 +18,7 @@ from ffilab.page.cells import exported
 from ffilab.page.draw import KEPT
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, BY_PRODUCTS, EXECUTED, NATIVE, NOTEBOOKS, ROOT, without_paths
-from ffilab.setup.catalogue import BY_LABEL
+from ffilab.setup.catalogue import BY_LABEL, CHAPTER_PAIR
 from ffilab.setup.installed import load
 
 FACTS = "page.json"
@@ -99,8 +99,15 @@ class Chapter:
 
     @property
     def jupyter_kernel(self) -> str:
-        """The Jupyter kernel that it runs on."""
-        return self.notebook.metadata.kernelspec.name
+        """The Jupyter kernel that it runs on. Raises UserError if that is none of the pair: an editor may have noted another."""
+        name, ours = self.notebook.metadata.kernelspec.name, [interpreter.name for interpreter in CHAPTER_PAIR]
+        if name not in ours:
+            path = os.path.relpath(self.source)
+            raise UserError(
+                f"The notebook {path} names the Jupyter kernel {name!r}, and chapters run on {' or '.join(ours)}: "
+                f"take it back (`git checkout {path}`)."
+            )
+        return name
 
     @property
     def openings(self) -> list[str]:

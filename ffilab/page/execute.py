@@ -24,7 +24,7 @@ from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, LOGS, ROOT, swap
 from ffilab.run.progress import Step, minutes, step
-from ffilab.run.subprocesses import disk_full, end_leftovers, group, tail
+from ffilab.run.subprocesses import disk_full, end_leftovers, group, reached, tail
 
 # A chapter takes one to two minutes in quick budget; these are limits against hangs.
 CELL_TIMEOUT_S = {"smoke": 300, "room": 900, "quick": 1800, "full": 7200}
@@ -32,7 +32,7 @@ CHAPTER_TIMEOUT_S = {"smoke": 600, "room": 1800, "quick": 3600, "full": 14400}
 START_TIMEOUT_S = 120
 # How a run ended badly (run_notebook.py), for the reader.
 ENDED = {
-    "raised": "The {chapter} stopped in cell {cell} with {name}: {message}",
+    "raised": "The {chapter} stopped in cell {cell} with {name}: {message}; its traceback is in {log}.",
     "timeout": "Cell {cell} of the {chapter} ran into its time limit and was ended; see {log}.",
     "died": "The Jupyter kernel of the {chapter} died in cell {cell} ({how}); its output is in {log}.",
     "no kernel": "The Jupyter kernel of the {chapter} is not set up: run `python3 ffilab/bootstrap.py kernels`.",
@@ -200,8 +200,11 @@ def _check(name: str, path: Path, code: int | None, limit: float, answer: Path, 
             end["message"] = f"the process that ran its cells was ended by {signal.Signals(-code).name}"
     if end["ended"] == "failed" and "No space left on device" in end["message"]:
         raise disk_full(path.parent)
+    if limit := reached(log.read_text(errors="replace")) if end["ended"] in ("failed", "died") else None:
+        raise limit
     if form := ENDED.get(end["ended"]):
-        raise UserError(form.format(chapter=f"chapter {name}", log=log, **{"name": "", **end}))
+        end = {"name": "", **end, "message": end.get("message", "").rstrip(".")}
+        raise UserError(form.format(chapter=f"chapter {name}", log=log, **end))
     cells = nbformat.read(path, as_version=4).cells if path.exists() else []
     book = [(i, c) for i, c in enumerate(cells, 1) if c.cell_type == "code" and YOURS not in c.metadata.get("tags", [])]
     unrun = [i for i, c in book if c.source and not c.execution_count]

@@ -8,8 +8,10 @@ a JSON object: `ended` (ok, raised, timeout, died, no kernel, failed), `cell` (i
 import ctypes
 import json
 import os
+import re
 import signal
 import sys
+import traceback
 from pathlib import Path
 
 import papermill
@@ -24,6 +26,8 @@ from ffilab.page.cells import YOURS
 # What a path of a Unix socket may hold: 108 bytes on Linux, 104 on macOS and the BSDs (unix(7), unix(4)).
 SOCKET_PATH_BYTES = 104
 PR_SET_PDEATHSIG = 1
+# Of a terminal.
+COLOURS = re.compile(r"\x1b\[[\d;]*m")
 # The number of the cell that runs, and how the Jupyter kernel ended.
 now = {"cell": 0, "how": "it did not say how"}
 
@@ -73,6 +77,7 @@ def run(order: dict) -> dict:
             execution_timeout=order["cell_timeout_s"],
         )
     except PapermillExecutionError as error:
+        print(f"Cell {error.cell_index + 1}:", COLOURS.sub("", "\n".join(error.traceback)), sep="\n", flush=True)
         return {"ended": "raised", "cell": error.cell_index + 1, "name": error.ename, "message": error.evalue}
     except CellTimeoutError as error:
         return {"ended": "timeout", "message": str(error).splitlines()[0], **now}
@@ -81,6 +86,7 @@ def run(order: dict) -> dict:
     except NoSuchKernel as error:
         return {"ended": "no kernel", "message": str(error)}
     except Exception as error:
+        traceback.print_exc()
         return {"ended": "failed", "name": type(error).__name__, "message": str(error)[-300:]}
     return {"ended": "ok"}
 

@@ -36,13 +36,29 @@ def commit() -> str:
 
 
 def cores_to_pin() -> list[int]:
-    """Numbers of the cores that this process may be pinned to; empty where the system cannot pin."""
+    """Numbers of the cores that this process may be pinned to; empty where the system cannot pin, or refuses it."""
+    return cores() if can_pin() else []
+
+
+@functools.cache
+def can_pin() -> bool:
+    """Does the system let a process be pinned? macOS cannot, and some containers refuse it, though they say where it may run."""
+    try:
+        # To where it may run anyway.
+        os.sched_setaffinity(0, os.sched_getaffinity(0))
+    except (AttributeError, OSError):
+        return False
+    return True
+
+
+def cores() -> list[int]:
+    """Numbers of the cores that this process may run on; empty where the system does not say."""
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
 def cores_usable() -> int:
     """How many cores this process may run on."""
-    return len(cores_to_pin()) or os.cpu_count()
+    return len(cores()) or os.cpu_count()
 
 
 def compiler() -> str:
@@ -87,6 +103,7 @@ def facts(chapter: str = "") -> dict:
         "cores": psutil.cpu_count(logical=True),
         "cores_usable": cores_usable(),
         "cpu_quota": quota.cores(),
+        "can_pin": can_pin(),
         "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
         "virtual_machine": " hypervisor" in cpuinfo if cpuinfo else None,
         "governor": quota.read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or None,
@@ -116,7 +133,7 @@ def cpus_of(cpu: int | None) -> list[int]:
     """The CPUs on which others disturb a measurement: its core and that core's other hardware threads, where it is kept on one;
     else all that this process may use."""
     if cpu is None:
-        return cores_to_pin()
+        return cores()
     siblings = quota.read(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
     ranges = [part.split("-") for part in siblings.split(",") if part]
     return sorted({cpu, *(number for ends in ranges for number in range(int(ends[0]), int(ends[-1]) + 1))})
@@ -181,7 +198,7 @@ class Cores:
         self._quiet, self._probed, self._turn = [], -self.EVERY_S, 0
 
     def next(self) -> int | None:
-        """Number of a core, or None where the system has no affinity (macOS)."""
+        """Number of a core, or None where no process can be kept on one."""
         # Anew each time: a core may be taken away in the middle of a run.
         usable = cores_to_pin()
         self._quiet = [core for core in self._quiet if core in usable] or usable

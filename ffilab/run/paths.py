@@ -82,6 +82,21 @@ def resolved(value, seed: int | None = None, built: str | None = None):
     return seed if value == "{seed}" else value.replace(BUILT, built or str(NATIVE_OUT)).replace(SOURCES, str(NATIVE))
 
 
+def why_not_built(path: Path) -> str:
+    """Why a library or program below `{built}/<chapter>/` is not there, as the build noted it; empty if it is, or nothing was
+    noted."""
+    folder = NATIVE_OUT / path.parent.name
+    notes = () if (folder / path.name).exists() else sorted(folder.glob("missing-*.txt"))
+    return " ".join(note.read_text() for note in notes)
+
+
+def with_reason(said: str) -> str:
+    """What a process said; if it could not open a library that was not built, with the reason for that."""
+    named = re.search(r"\w+/lib\w+\.so", said)
+    why = why_not_built(Path(named[0])) if named else ""
+    return f"{said.rstrip('.')}. {why}" if why else said
+
+
 def without_paths(text: str) -> str:
     """What a process said, without the folders of this machine: the clone's is left out, the others get a name."""
     text = text.replace(f"{ROOT}{os.sep}", "")

@@ -23,6 +23,8 @@ LIMITS = {
     errno.EAGAIN: "too many processes: end some, or raise the limit (`ulimit -u`, or the container's)",
     errno.ENOMEM: "not enough memory: end what else is running",
 }
+# What others say of them.
+SAYS = {errno.EMFILE: ("Too many open files",), errno.EAGAIN: ("can't start new thread",)}
 
 
 def kill_group(process: subprocess.Popen) -> None:
@@ -102,24 +104,60 @@ def without_make() -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
 
 
+def measured() -> dict[str, str]:
+    """The environment of what is measured: ours, without what says how a Python works, and without colours in what it raises (a
+    Jupyter kernel asks for them)."""
+    return {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "FORCE_COLOR"))} | {"NO_COLOR": "1"}
+
+
 def disk_full(path) -> UserError:
     return UserError(f"The disk that holds {path} is full: free some space there and run the same command again.")
 
 
 def refused(error: OSError) -> UserError | None:
     """Return the sentence for the reader where a limit of the system was reached; None if this is another error."""
-    limit = LIMITS.get(error.errno)
-    return UserError(f"A limit of the system was reached, {limit}, and run the same command again.") if limit else None
+    return at_limit(LIMITS[error.errno]) if error.errno in LIMITS else None
+
+
+def reached(log: str) -> UserError | None:
+    """The same where the log of a process names it; it may not have got as far as to raise it."""
+    for number, limit in LIMITS.items():
+        if any(text in log for text in (f"[Errno {number}]", *SAYS.get(number, ()))):
+            return at_limit(limit)
+    return None
+
+
+def at_limit(limit: str) -> UserError:
+    return UserError(f"A limit of the system was reached, {limit}, and run the same command again.")
+
+
+def led_by(path) -> str:
+    """The environment variable of the reader that put a folder of ours where it is; empty if none did."""
+    home = os.environ.get("HOME")
+    folders = {name: os.environ.get(name) for name in ("XDG_CACHE_HOME", "TMPDIR")} | {
+        "HOME": home and f"{home}/.cache"
+    }
+    if not isinstance(path, str | Path):
+        return ""
+    # Of folders that cannot be made, the first one above is named.
+    for name, folder in folders.items():
+        if folder and (Path(path).is_relative_to(folder) or Path(folder).is_relative_to(path)):
+            return name
+    return ""
 
 
 @contextmanager
 def explain_os_errors(what: str):
-    """Turn a full disk, a forbidden folder or a limit of the system into a sentence for the reader."""
+    """Turn a full disk, a folder that cannot be used or a limit of the system into a sentence for the reader."""
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise disk_full(error.filename or what) from None
+        if variable := led_by(error.filename):
+            raise UserError(
+                f"{error.filename} cannot be used ({error.strerror}): point {variable} to a folder that you can write."
+            ) from None
         if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
             raise UserError(f"No permission to write {error.filename or what}: change its permissions.") from None
         if error.errno in IN_THE_WAY:

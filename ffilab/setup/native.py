@@ -8,8 +8,7 @@ Outputs: `_build/native/<chapter>/` for libraries, and for extensions
 `_build/native/<chapter>/<SOABI>/`, the tag that keeps interpreters apart; and in
 `links` beside them how each shared object was linked (`native_links.py`).
 
-A C library that fails stops everything. An extension that fails, or that its tool
-does not support on an interpreter, is left out, and so is a library or program in Rust:
+Without a C compiler nothing can be built. What fails, or what its tool does not support on an interpreter, is left out:
 `missing-<project>.txt` beside the others says why, and whoever loads it shows that reason.
 """
 
@@ -45,11 +44,12 @@ def build_all(
     chapters: list[str] | None = None,
     slow: bool = True,
 ) -> list[str]:
-    """Build what has changed, on all cores; return one line for each extension that failed.
+    """Build what has changed, on all cores; return one line for each project that failed.
 
     chapters: the folders of `root` to build; all of them, if None. slow: also what says that it is slow to build. Raises
-    UserError naming the missing tool or the failed library.
+    UserError without a C compiler.
     """
+    compiler()
     chosen = []
     for project in projects(root):
         # A sample that a chapter copies and builds itself: its Makefile would build in the source folder.
@@ -58,7 +58,6 @@ def build_all(
         is_asked_for = chapters is None or project.relative_to(root).parts[0] in chapters
         if is_asked_for and not is_sample and (slow or not ours(project).get("slow-to-build")):
             chosen.append(project)
-    # Libraries first: one that fails stops everything.
     work = [(project, []) for project in chosen if not is_extension(project)]
     work += [(project, [interpreter]) for interpreter in interpreters for project in chosen if is_extension(project)]
     failures = []
@@ -78,7 +77,7 @@ def build_all(
                 name = " ".join([str(project.relative_to(root)), *(interpreter.label for interpreter in wanted)])
                 bar.update(number / len(work), name)
         except BaseException:
-            # The other builds end with the first that fails, and with Ctrl-C.
+            # The other builds end with a full disk, and with Ctrl-C.
             pool.shutdown(wait=False, cancel_futures=True)
             end_leftovers()
             raise
@@ -93,19 +92,16 @@ def is_extension(project: Path) -> bool:
 
 
 def build(project: Path, interpreters: list[Installed], out: Path) -> list[str]:
-    """Build one project into `out`; returns one line for each interpreter on which an extension failed."""
-    is_crate = not is_extension(project) and (project / "Cargo.toml").exists()
-    if not is_extension(project) and not is_crate:
-        _libraries(project, out)
-        return []
+    """Build one project into `out`; returns one line for each interpreter on which an extension failed, or for what is none."""
+    make_plain = _crate if (project / "Cargo.toml").exists() else _libraries
     failures = []
-    for interpreter in [None] if is_crate else interpreters:
+    for interpreter in interpreters if is_extension(project) else [None]:
         target = out / soabi(interpreter) if interpreter else out
         target.mkdir(parents=True, exist_ok=True)
         note = target / f"missing-{project.name}.txt"
         try:
             if interpreter is None:
-                _crate(project, out)
+                make_plain(project, out)
             elif reason := unsupported(project, interpreter):
                 note.write_text(reason)
                 continue
@@ -121,7 +117,7 @@ def build(project: Path, interpreters: list[Installed], out: Path) -> list[str]:
 
 def _libraries(project: Path, out: Path) -> None:
     """Build a project with a Makefile: all of it, if other compilers than the last time are used."""
-    need_compiler_and_rust(project)
+    need_compilers(project)
     records = native_links.records_of(out, project.name)
     environment = native_links.environment(out, records)
     stamp = Path(environment["CC"]).parent / f".{project.name}"
@@ -139,7 +135,7 @@ def _libraries(project: Path, out: Path) -> None:
 
 def _crate(project: Path, out: Path) -> None:
     """Build a library or program in Rust into `out/cargo/<project>/release`."""
-    need_compiler_and_rust(project)
+    need_compilers(project)
     if (project / CRATES).exists():
         restore_cargo_lock(project)
     records = native_links.records_of(out, project.name)
@@ -148,9 +144,25 @@ def _crate(project: Path, out: Path) -> None:
     native_links.settle(records)
 
 
-def need_compiler_and_rust(project: Path) -> None:
+# In a file that says how a project is built: there is C++ to compile.
+RECIPES = ("Makefile", "CMakeLists.txt", "setup.py", "build_library.py", "Cargo.toml", "build.rs")
+SAYS_CXX = re.compile(r"\bc\+\+|\.cpp\b|cxx", re.IGNORECASE)
+
+
+def has_cxx(project: Path) -> bool:
+    """Is a part of the project written in C++?"""
+    recipes = [layer / name for layer in layers(project) for name in RECIPES]
+    return any(SAYS_CXX.search(recipe.read_text()) for recipe in recipes if recipe.exists())
+
+
+def need_compilers(project: Path) -> None:
     """Raises UserError if the project needs a compiler that this machine lacks."""
     compiler()
+    if has_cxx(project) and not shutil.which(native_links.cxx()[0]):
+        raise UserError(
+            f"{project.name} has parts in C++, and there is no C++ compiler (c++, g++ or clang++) here: "
+            "run `make doctor` for the command."
+        )
     if (project / "Cargo.toml").exists() and not shutil.which("cargo"):
         raise UserError(
             f"{project.name} is written in Rust, and there is no cargo here: run `make doctor` for the command."
@@ -172,6 +184,12 @@ def ours(project: Path) -> dict:
     return {}
 
 
+def layers(project: Path) -> list[Path]:
+    """The folders that a project is made of. It may be another one with some files of its own (`sources-of`), for instance another
+    version of its tool."""
+    return [project.parent / name for name in filter(None, [ours(project).get("sources-of")])] + [project]
+
+
 def distribution(project: Path) -> str:
     """Return the name of a project from its pyproject.toml."""
     return tomllib.loads((project / "pyproject.toml").read_text()).get("project", {}).get("name", project.name)
@@ -186,25 +204,23 @@ def unsupported(project: Path, interpreter: Installed) -> str | None:
 
 
 def _extension(project: Path, interpreter: Installed, out: Path, target: Path) -> None:
-    # Sources that a project shares with its neighbours lie beside it, in `library`. A project may also be another
-    # one with some files of its own (`sources-of`), for instance another version of its tool.
+    # Sources that a project shares with its neighbours lie beside it, in `library`.
     library = project.parent / "library"
-    layers = [project.parent / name for name in filter(None, [ours(project).get("sources-of")])] + [project]
     digest = hashlib.sha256(interpreter.facts["stamp"].encode() + native_links.digest().encode())
-    for source in (p for folder in (library, *layers) for p in sorted(folder.rglob("*"))):
+    for source in (p for folder in (library, *layers(project)) for p in sorted(folder.rglob("*"))):
         if source.is_file() and not BY_PRODUCTS & set(source.relative_to(project.parent).parts):
             digest.update(source.read_bytes())
     stamp = target / f".{project.name}-{digest.hexdigest()[:16]}"
     if stamp.exists():
         return
-    need_compiler_and_rust(project)
+    need_compilers(project)
     for old in target.glob(f".{project.name}-*"):
         old.unlink()
     # Built from a copy: setuptools and its like write into the folder that they build.
     copy = out / "source" / f"{project.name}-{interpreter.name}"
     shutil.rmtree(copy, ignore_errors=True)
     ignore = shutil.ignore_patterns(*BY_PRODUCTS)
-    for layer in layers:
+    for layer in layers(project):
         shutil.copytree(layer, copy / project.name, ignore=ignore, dirs_exist_ok=True)
     if library.exists():
         shutil.copytree(library, copy / library.name, ignore=ignore)

@@ -62,7 +62,7 @@ def _wrappers(out: Path) -> Path:
     python = [sys.executable, "-I", str(recorder)]
     texts = {
         name: f'#!/bin/sh\nexec {shlex.join([*python, *real, "--"])} "$@"\n'
-        for name, real in (("cc", shlex.split(compiler())), ("c++", _cxx()))
+        for name, real in (("cc", shlex.split(compiler())), ("c++", cxx()))
     }
     folder = out / FOLDER / f"compilers-{digest()}"
     if has_space(folder):
@@ -84,7 +84,8 @@ def has_space(path: Path) -> bool:
     return len(str(path).split()) > 1
 
 
-def _cxx() -> list[str]:
+def cxx() -> list[str]:
+    """The C++ compiler to use, as words of a command; `c++`, there or not, if this machine has none."""
     named = r"(gcc|clang|cc)(?=(-[\d.]+)?$)"
     words = [re.sub(named, lambda match: OF_CXX[match.group(1)], word) for word in shlex.split(compiler())]
     candidates = [shlex.split(os.environ.get("CXX", "")), words, ["c++"], ["g++"], ["clang++"]]
@@ -92,9 +93,10 @@ def _cxx() -> list[str]:
 
 
 def digest() -> str:
-    """Ten digits that change with the compilers of the native projects, with the linker, and with what they add and keep. Raises UserError if there is
-    none."""
-    of_cxx = " ".join([*_cxx(), version_of(tuple(_cxx()))])
+    """Ten digits that change with the compilers of the native projects, with the linker, and with what they add and keep.
+
+    Raises UserError if there is no compiler."""
+    of_cxx = " ".join([*cxx(), version_of(tuple(cxx()))])
     recorder = Path(link_recorder.__file__).read_text()
     who = [compiler(), compiler_version(), of_cxx, linker.version(linker.find()), recorder]
     return hashlib.sha256("\0".join(who).encode()).hexdigest()[:10]

@@ -4,6 +4,8 @@ import ast
 import os
 import signal
 import sys
+import tempfile
+import traceback
 from pathlib import Path
 
 import click
@@ -11,7 +13,7 @@ import click
 from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD
-from ffilab.run.subprocesses import end_leftovers, explain_os_errors
+from ffilab.run.subprocesses import end_leftovers, explain_os_errors, reached
 
 BENCH = "bench_"
 # Of `ffilab time`, whose 1 is a finding.
@@ -155,6 +157,7 @@ def run(verbs: click.Group, stopped: str, mistake: int) -> None:
             signal.signal(sent, interrupted)
     try:
         with explain_os_errors("the book's folder"):
+            usable_temporary_folder()
             # Under the folder's lock: nobody else works here.
             if os.environ.get(settings.RUN) == str(BUILD):
                 end_leftovers()
@@ -165,12 +168,38 @@ def run(verbs: click.Group, stopped: str, mistake: int) -> None:
         end("there is not enough memory: end what else is running, and run the same command again.")
     except click.ClickException as error:
         end(error.format_message())
-    except BaseException:
+    except BaseException as error:
         # Not KeyboardInterrupt alone: in the middle of an import of C code it comes out as an ImportError.
-        if not interrupts:
+        if interrupts:
+            sys.stderr.write(f"\nffilab: {stopped}.\n")
+            sys.exit(130)
+        if not isinstance(error, Exception):
             raise
-        sys.stderr.write(f"\nffilab: {stopped}.\n")
-        sys.exit(130)
+        if isinstance(error, RuntimeError) and (limit := reached(str(error))):
+            end(str(limit))
+        end(
+            f"a mistake of this program, or something that it does not know ({type(error).__name__}: {error}); "
+            f"its traceback is in {kept_traceback()}."
+        )
+
+
+def usable_temporary_folder() -> None:
+    """Have all that we start use a folder for temporary files that can be used. Raises UserError if there is none."""
+    try:
+        folder = tempfile.gettempdir()
+    except FileNotFoundError as error:
+        raise UserError(f"{error.strerror}: point TMPDIR to a folder that you can write.") from None
+    named = os.environ.get("TMPDIR")
+    if named and os.path.abspath(named) != folder:
+        click.echo(f"  TMPDIR is {named!r}, where no file can be made: {folder} takes its place.", err=True)
+        os.environ["TMPDIR"] = folder
+
+
+def kept_traceback() -> str:
+    """Write the traceback of what is being handled to a file; return its path."""
+    with tempfile.NamedTemporaryFile("w", prefix="ffilab-", suffix=".log", delete=False) as file:
+        traceback.print_exc(file=file)
+    return file.name
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

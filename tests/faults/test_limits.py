@@ -2,7 +2,9 @@
 
 import errno
 import os
+import random
 import resource
+import shlex
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -11,13 +13,18 @@ import psutil
 import pytest
 from conftest import clean_environment
 
-from ffilab.measure import foreign, runner
+from ffilab.measure import case, foreign, runner
 from ffilab.measure import session as sessions
+from ffilab.measure.case import Case
 from ffilab.measure.plan import Arm, controls, plan
 from ffilab.measure.record import read
+from ffilab.measure.workers import Worker, WorkerFailed
+from ffilab.run import machine
 from ffilab.run.errors import UserError
+from ffilab.run.machine import compiler
 from ffilab.run.paths import ROOT
-from ffilab.setup.catalogue import GIL
+from ffilab.setup.catalogue import BY_LABEL, GIL
+from ffilab.setup.installed import load
 
 BROWSER = ("chromium", "chrome", "headless_shell", "node", "node-MainThread", "chrome_crashpad_handler")
 pytestmark = pytest.mark.usefixtures("quiet_progress", "quiet_machine")
@@ -92,6 +99,115 @@ def test_no_more_memory():
     assert ended.returncode == 1
     assert "Traceback" not in ended.stderr
     assert "not enough memory" in ended.stderr
+
+
+REFUSES = """
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sched.h>
+int sched_setaffinity(pid_t process, size_t size, const cpu_set_t *cores)
+{
+    (void)process, (void)size, (void)cores;
+    errno = EPERM;
+    return -1;
+}
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="macOS cannot pin at all")
+def test_pinning_is_refused(tmp_path):
+    """As by seccomp in some containers, which still say where a process may run."""
+    (tmp_path / "refuses.c").write_text(REFUSES)
+    library = tmp_path / "refuses.so"
+    subprocess.run([*shlex.split(compiler()), "-shared", "-fPIC", "-o", library, tmp_path / "refuses.c"], check=True)
+    environment = clean_environment(LD_PRELOAD=str(library), PYTHONPATH=str(ROOT))
+    command = [sys.executable, "-m", "ffilab", "time", "--time", "1s", "pass"]
+    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100)
+    assert ended.returncode == 0, ended.stderr
+    assert "does not allow to keep a process on one core" in ended.stdout
+    ask = (
+        "from ffilab.run import machine; print(machine.cores_to_pin(), machine.Cores().next(), machine.cores_usable())"
+    )
+    said = subprocess.run([sys.executable, "-c", ask], env=environment, capture_output=True, text=True).stdout
+    assert said.split() == ["[]", "None", str(machine.cores_usable())]
+
+
+def test_a_core_that_a_worker_may_not_have_is_named(tmp_path):
+    worker = Worker(load(BY_LABEL[GIL]), "shared", tmp_path / "log")
+    try:
+        with pytest.raises(WorkerFailed, match=r"could not be kept on core 1023 \(OSError"):
+            worker.load([], 1023, random.Random(1))
+        worker.move(None)
+    finally:
+        worker.close()
+
+
+def test_what_a_process_raises_has_no_colours_and_is_told_from_its_last_line(session, monkeypatch, quiet_machine):
+    def raises():
+        raise ValueError("of " + "many words " * 40 + "to the end")
+
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with pytest.raises(UserError) as raised:
+        session.run("raises", [Case(GIL, raises)], 1)
+    said = str(raised.value)
+    assert "exit code 1. ValueError: of many words" in said
+    assert said.endswith("to the end")
+    assert "\x1b" not in said
+    (child,) = session.record.children
+    assert "\x1b" not in child["error"]
+
+
+def test_the_end_of_what_a_process_said_is_whole_lines():
+    assert case.last_lines("first\n" + "x" * 300 + "\n" + "y" * 300) == "y" * 300
+    assert case.last_lines("x" * 1000) == "x" * case.KEPT_CHARACTERS
+    assert case.last_lines("short\n") == "short\n"
+
+
+def verb(code, **environment):
+    """Run a verb whose work is this code."""
+    program = (
+        f"import sys; from ffilab.run import cli\ndef work():\n    {code}\n"
+        "cli.verbs.commands['html'].callback = work; sys.argv = ['ffilab', 'html']; cli.main()"
+    )
+    surroundings = clean_environment(PYTHONPATH=str(ROOT), **environment)
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=surroundings, timeout=60)
+
+
+@pytest.mark.parametrize("name", ["HOME", "XDG_CACHE_HOME"])
+def test_a_cache_that_cannot_be_made_names_its_variable(name, tmp_path):
+    (tmp_path / "file").touch()
+    # A folder cannot be made in a file, nor in /proc, by root either.
+    for folder in ("/proc/nowhere", str(tmp_path / "file")):
+        ended = verb(
+            "from ffilab.run.paths import cache; cache().mkdir(parents=True)", **{"XDG_CACHE_HOME": "", name: folder}
+        )
+        assert ended.returncode == 1
+        assert f"point {name} to a folder that you can write" in ended.stderr
+        assert ended.stderr.count("\n") == 1
+
+
+def test_a_folder_for_temporary_files_that_cannot_be_used_is_not(tmp_path):
+    ended = verb("import os; print(os.environ['TMPDIR'])", TMPDIR="/proc")
+    assert ended.returncode == 0
+    assert "TMPDIR is '/proc'" in ended.stderr
+    assert os.access(ended.stdout.strip(), os.W_OK)
+
+
+def test_no_more_threads():
+    ended = verb('raise RuntimeError("can\'t start new thread")')
+    assert ended.returncode == 1
+    assert "ulimit -u" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_what_nobody_thought_of_ends_in_one_sentence_and_its_traceback_is_kept(tmp_path):
+    ended = verb("{}['gone']", TMPDIR=str(tmp_path))
+    assert ended.returncode == 1
+    assert ended.stderr.count("\n") == 1
+    assert "KeyError: 'gone'" in ended.stderr
+    (log,) = tmp_path.glob("ffilab-*.log")
+    assert str(log) in ended.stderr
+    assert "Traceback" in log.read_text()
 
 
 def test_dated_in_the_future(tmp_path, monkeypatch):

@@ -1,12 +1,13 @@
 """Notebooks that go wrong under the press, and what stays of the pages that were good."""
 
+import resource
 from types import SimpleNamespace
 
 import nbformat
 import pytest
 
 from faults import small
-from ffilab.page import execute, render
+from ffilab.page import chapters, execute, render
 from ffilab.page.chapters import Chapter
 from ffilab.run import paths, settings
 from ffilab.run.errors import UserError
@@ -59,8 +60,32 @@ def test_a_notebook_that_fails(chapter, cell, says, limits):
     fails(chapter("x = 1", cell), says, **limits)
 
 
-def test_a_kernel_that_is_not_there(chapter):
+def test_a_kernel_that_is_not_there(chapter, monkeypatch):
+    monkeypatch.setattr(chapters, "CHAPTER_PAIR", [SimpleNamespace(name="cpython-9.99")])
     fails(chapter("1", kernel="cpython-9.99"), "not set up: run `python3 ffilab/bootstrap.py kernels`")
+
+
+@pytest.mark.parametrize("kernel", ["python3", "cpython-3.15"])
+def test_a_kernel_that_an_editor_noted(chapter, kernel):
+    fails(chapter("1", kernel=kernel), rf"names the Jupyter kernel '{kernel}', .*\(`git checkout .*victim\.ipynb`\)")
+
+
+def test_the_traceback_of_a_chapter_is_in_its_log(chapter):
+    fails(
+        chapter("def deep():\n    1 / 0", "deep()"), "ZeroDivisionError: division by zero; its traceback is in .*victim"
+    )
+    log = (execute.LOGS / "chapter-victim.log").read_text()
+    assert "1 / 0" in log
+    assert "\x1b" not in log
+
+
+def test_a_chapter_that_finds_no_free_file_names_the_limit(chapter):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (40, hard))
+        fails(chapter("1"), "too many open files: raise the limit")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_the_disk_is_full_in_the_middle_of_a_chapter(chapter, tmp_path, monkeypatch):
