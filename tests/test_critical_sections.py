@@ -102,7 +102,7 @@ def test_the_extension_is_what_the_chapter_says(label):
 
 
 @pytest.mark.full
-@pytest.mark.skipif(instructions.available() is not None, reason=str(instructions.available()))
+@pytest.mark.tool("valgrind")
 def test_inlined_atomics_are_seen_by_their_source_file():
     def atomics(label):
         counts = instructions.by_file(label, experiment.operation("dict, write"))
