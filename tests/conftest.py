@@ -1,12 +1,17 @@
 """Fixtures. Whatever is measured or rendered here goes into a temporary folder, never into the reader's _build."""
 
 import atexit
+import contextlib
 import os
 import shutil
 import signal
+import sys
 import tempfile
+from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import settings as hypothesis_settings
 
 if "PYTEST_XDIST_WORKER" not in os.environ or "FFILAB_BUILD" not in os.environ:
     SHARED = tempfile.mkdtemp(prefix="ffilab-tests-")
@@ -22,13 +27,34 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 for name in ("FFILAB_TOLD", "LANGUAGE"):
     os.environ.pop(name, None)
 
+from ffilab.measure import neighbour
 from ffilab.measure import session as sessions
 from ffilab.run import machine, paths, settings
 from ffilab.run.budget import BUDGETS
+from ffilab.run.subprocesses import group
 from ffilab.setup import installed
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 
 pytest_plugins = ["tests.durations"]
+# A busy machine takes long for an example, and proves nothing by it.
+hypothesis_settings.register_profile("suite", deadline=None)
+hypothesis_settings.load_profile("suite")
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Whoever asks for the browser needs one: before `-m` chooses."""
+    for item in items:
+        if "browser" in item.fixturenames:
+            item.add_marker(pytest.mark.tool(*CHROMIUM))
+
+
+def pytest_runtest_setup(item):
+    """Skip what needs a tool that is not here. tool(NAME, ...): programs, any of which is enough."""
+    for mark in item.iter_markers("tool"):
+        if not any(map(shutil.which, mark.args)):
+            pytest.skip(f"there is no {mark.args[0]} here: `make doctor` names the package")
 
 
 def clean_environment(**extra):
@@ -62,7 +88,7 @@ def quiet_progress(tmp_path, tell):
 
 @pytest.fixture
 def quiet_machine(monkeypatch):
-    """Nothing disturbs what a test measures, whatever else runs."""
+    """Nothing disturbs what a test measures, whatever else runs: no load is seen, and no neighbour on the core."""
 
     class Quiet:
         def __init__(self, cpu=None):
@@ -72,6 +98,44 @@ def quiet_machine(monkeypatch):
             return {"strangers_s": 0.0, "throttled_s": 0.0, "steal_s": 0.0, "wall_s": 0.1}
 
     monkeypatch.setattr(machine, "Watch", Quiet)
+    monkeypatch.setattr(
+        neighbour, "shares", lambda blocks, cells, cores: {cell: np.zeros(len(blocks)) for cell in cells}
+    )
+
+
+@pytest.fixture
+def busy_machine():
+    """Something else wants every core, from before a test until after it."""
+    with contextlib.ExitStack() as stack:
+        for _ in range(machine.cores_usable()):
+            stack.enter_context(group([sys.executable, "-c", "while True: pass"]))
+        yield
+
+
+@pytest.fixture
+def one_core():
+    """This test, and what it starts, may use one core."""
+    usable = machine.cores_to_pin()
+    if not usable:
+        pytest.skip("this system cannot pin a process to a core")
+    os.sched_setaffinity(0, usable[:1])
+    yield usable[0]
+    os.sched_setaffinity(0, usable)
+
+
+@pytest.fixture
+def hide_tools(monkeypatch, tmp_path_factory):
+    """A function that hides programs from a test and from what it starts: PATH becomes a folder of links without them."""
+
+    def hide(*names):
+        folder = tmp_path_factory.mktemp("bin")
+        for path in os.environ["PATH"].split(os.pathsep):
+            for program in Path(path).iterdir() if os.path.isdir(path) else ():
+                if program.name not in names and not (folder / program.name).is_symlink():
+                    (folder / program.name).symlink_to(program)
+        monkeypatch.setenv("PATH", str(folder))
+
+    return hide
 
 
 @pytest.fixture
@@ -90,12 +154,10 @@ def library():
 
 @pytest.fixture(scope="session")
 def browser():
-    """Headless Chromium, where the machine has it; one for all tests, as a thread can drive one only."""
+    """Headless Chromium; one for all tests, as a thread can drive one only."""
     from playwright.sync_api import sync_playwright
 
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if path is None:
-        pytest.skip("no Chromium on this machine: `make doctor` names the package")
+    path = next(filter(None, map(shutil.which, CHROMIUM)))
     flags = [
         "--no-sandbox",
         "--disable-gpu",

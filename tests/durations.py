@@ -1,8 +1,10 @@
 """The law for the default suite: a test takes at most 20 s, all of them at most 12 minutes.
 
-The law is asked where nobody else used the machine, and where the whole default suite ran.
+It is told where nobody else used the machine and the whole default suite ran. Only our gate, which sets CI, fails by it: a slow
+machine has no faulty tests.
 """
 
+import os
 import time
 
 import psutil
@@ -38,7 +40,7 @@ class Durations:
             self.faults.append(f"The default suite took {suite / 60:.1f} minutes: at most {SUITE_S / 60:.0f}.")
         if not is_whole or others_s() - self.others > OTHERS * suite:
             self.faults.clear()
-        if self.faults and session.exitstatus == pytest.ExitCode.OK:
+        if self.faults and os.environ.get("CI") and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter) -> None:

@@ -13,7 +13,7 @@ WAITS = (
     "import json, resource, time\n"
     "until = time.monotonic() + 20\n"
     "while (found := resource.getrlimit(resource.{name})[0]) != {value} and time.monotonic() < until: time.sleep(0.01)\n"
-    "print(json.dumps(found))"
+    "print(json.dumps(found))\n"
 )
 
 
@@ -25,9 +25,8 @@ def test_a_program_has_limits(name, value):
 
 
 def test_a_program_that_eats_memory_is_told_that_there_is_none():
-    ended, _, err = case.program(
-        [sys.executable, "-c", "import time; time.sleep(0.5); bytearray(2 << 30)"], memory_bytes=1 << 30
-    )
+    code = WAITS.format(name="RLIMIT_AS", value=1 << 30) + "bytearray(2 << 30)"
+    ended, _, err = case.program([sys.executable, "-c", code], memory_bytes=1 << 30)
     assert ended == "exit code 1"
     assert "MemoryError" in err
 

@@ -2,9 +2,9 @@
 
 import contextlib
 import io
-import time
 
 import pytest
+from faults import small
 from rich.console import Console
 
 from ffilab.page import book, render
@@ -38,8 +38,7 @@ def test_a_terminal_gets_one_live_line_and_the_end_stays(monkeypatch):
         outer.update(None, "nothing is known of it")
         inner.update(0.25, "a quarter", seconds_left=90)
         # The screen is drawn ten times a second.
-        time.sleep(0.5)
-    assert "a quarter" in screen.getvalue()
+        assert small.wait_for(lambda: "a quarter" in screen.getvalue())
     assert "about 1 min 30 s left" in screen.getvalue()
     assert "outer: done in" in screen.getvalue()
 

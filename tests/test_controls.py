@@ -25,7 +25,7 @@ def test_every_plan_brings_its_controls_unless_it_is_told_not_to(smoke):
 
 
 @pytest.mark.full
-@pytest.mark.skipif(instructions.available() is not None, reason=str(instructions.available()))
+@pytest.mark.tool("valgrind")
 def test_the_positive_control_is_one_per_cent_more_instructions():
     (first, longer), (second, _) = control_pair(1), control_pair(2)
     chosen = [arm for arm in controls() if arm.name in (first, second, longer)]

@@ -27,7 +27,7 @@ def test_samples_that_are_all_equal_do_not_differ():
 
 
 @pytest.mark.full
-@pytest.mark.skipif(instructions.available() is not None, reason=str(instructions.available()))
+@pytest.mark.tool("valgrind")
 def test_instruction_count_sees_what_was_injected():
     counts = instructions.per_call([GIL], [spin("short", 100), spin("long", 1100)])
     per_iteration = (counts[GIL, "long"] - counts[GIL, "short"]) / 1000
@@ -64,6 +64,7 @@ def test_groups_of_symbols(symbol, binary, group):
 
 
 @pytest.mark.full
+@pytest.mark.tool("perf")
 @pytest.mark.skipif(profile.perf_available() is not None, reason=str(profile.perf_available()))
 def test_profile_groups_sum_to_the_whole_and_the_gil_shows_in_cdll():
     seen = profile.look(GIL, noop("CDLL"), 3_000_000)

@@ -33,9 +33,11 @@ def test_what_is_certain_about_loaders(label):
     crashed = Case(label, experiment.python_api, fixed={"loader": "CDLL"}).run()
     assert crashed.ended.startswith("killed by")
     for loader in experiment.LOADERS:
-        arguments = {"loader": loader, "milliseconds": 400, **LIBRARY}
+        meets = not (gil and loader == "PyDLL")
+        # Where they meet they do, on a busy machine late.
+        arguments = {"loader": loader, "milliseconds": 30_000 if meets else 400, **LIBRARY}
         outcome = outcome_of(label, experiment.handshake, arguments)
-        assert outcome.result == {"met": not (gil and loader == "PyDLL")}
+        assert outcome.result == {"met": meets}
         assert outcome.gil_enabled == gil
 
 

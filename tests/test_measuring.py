@@ -17,6 +17,7 @@ from ffilab.judge.rules import NO
 from ffilab.judge.sentences import NOTHING, said
 from ffilab.judge.simulation import timed
 from ffilab.setup.catalogue import GIL
+from notebooks.boundary import looks
 from notebooks.measuring import exercise, experiment, numbers, results
 
 # ---- the experiments ----
@@ -25,8 +26,9 @@ from notebooks.measuring import exercise, experiment, numbers, results
 def test_the_talk_takes_its_samples():
     given = {"sources": experiment.SOURCES, "folder": experiment.LIBRARIES, "bindings": experiment.BINDINGS}
     found = result_of(GIL, experiment.four_bindings, given)
-    assert tuple(found["bindings"]) == experiment.BINDINGS
-    assert [len(values) for values in found["samples"]] == [195] * 4
+    here = [binding for binding in experiment.BINDINGS if binding not in looks.looked_up([GIL], False)[GIL]]
+    assert found["bindings"] == here
+    assert [len(values) for values in found["samples"]] == [195] * len(here)
     assert len(found["empty"]) == 195
     assert 0 < found["steps"][0] <= found["steps"][-1]
 

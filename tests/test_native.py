@@ -71,13 +71,12 @@ def test_another_compiler_builds_again_and_records_name_it(monkeypatch, tmp_path
     machine.version_of.cache_clear()
 
 
-def test_without_rust_its_projects_are_left_out_with_the_reason(monkeypatch, tmp_path):
+def test_without_rust_its_projects_are_left_out_with_the_reason(hide_tools, tmp_path):
     crate = tmp_path / "chapter" / "binding"
     crate.mkdir(parents=True)
     (crate / "Cargo.toml").write_text('[package]\nname = "x"\nversion = "0.1.0"\n')
     library(tmp_path / "other")
-    which = shutil.which
-    monkeypatch.setattr(shutil, "which", lambda name, *a, **k: None if name == "cargo" else which(name, *a, **k))
+    hide_tools("cargo")
     failures = native.build_all([], tmp_path, tmp_path / "out")
     assert len(failures) == 1
     assert "Rust" in (tmp_path / "out" / "chapter" / "missing-binding.txt").read_text()

@@ -152,4 +152,4 @@ def test_the_exercise_on_a_quiet_core_knows_right_from_wrong(program, says):
     faults = {row["placement"]: exercise.fault(**row) for row in rows}
     assert says in faults[exercise.MINE] if says else not faults[exercise.MINE]
     assert "give it one core" in faults[experiment.FREE]
-    assert all(row["per_s"] > 0 for row in rows if row["answered"])
+    assert all(row["per_s"] >= 0 for row in rows if row["answered"])

@@ -1,7 +1,5 @@
 """The chapter on code placement: the simulation shows the geometry that was put in; chance is not taken for an effect."""
 
-import shutil
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,7 +17,7 @@ from ffilab.measure.session import Measuring
 from notebooks.placement import counting, exercise, experiment, results
 from notebooks.placement.counting import USUAL, WESTMERE, Cache
 
-VALGRIND = pytest.mark.skipif(not shutil.which("valgrind"), reason="there is no valgrind")
+VALGRIND = pytest.mark.tool("valgrind")
 
 
 # ---- the experiments ----

@@ -18,7 +18,7 @@ from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.placement import counting, exercise, experiment, lottery, results, story
 from notebooks.placement.counting import USUAL
 
-VALGRIND = pytest.mark.skipif(not shutil.which("valgrind"), reason="there is no valgrind")
+VALGRIND = pytest.mark.tool("valgrind")
 
 
 def lacking() -> str | None:
@@ -264,12 +264,12 @@ def test_the_check_script_decides_by_the_limit(revisions):
     assert story.git("status", "--short") == ""
 
 
-def test_tools_that_are_not_there_are_named(session, linked, monkeypatch, tmp_path):
+def test_tools_that_are_not_there_are_named(session, linked, monkeypatch, hide_tools):
     """Without perf, valgrind and counters the chapter goes on, and says what it lacks."""
     default = lottery.where(GIL, lottery.DEFAULT)
     default.parent.mkdir(parents=True)
     default.touch()
-    monkeypatch.setenv("PATH", str(tmp_path))
+    hide_tools("perf", "valgrind")
     # It remembers what it found: not here, and not beyond this test.
     monkeypatch.setattr(profile, "perf_available", profile.perf_available.__wrapped__)
     assert "perf is not installed" in experiment.count()

@@ -38,7 +38,7 @@ def test_what_a_thread_and_a_window_take_is_measured():
 @pytest.mark.parametrize("way", experiment.WAYS)
 def test_safe_counters_are_exact_and_threads_meet_where_they_can(label, way):
     # Where others may come in they come, on a busy machine late; where none may, nobody is waited for that long.
-    patience = {"patience_ns": 2_000_000_000} if experiment.lets_others_in(label, way) else {}
+    patience = {"patience_ns": 30_000_000_000} if experiment.lets_others_in(label, way) else {}
     teams = [
         {"threads": 2, "iterations": 50_000, "variants": experiment.VARIANTS, **patience},
         # Attached threads too, where there is no GIL: they would keep out the 8th, 16th and 32nd without room for them.
@@ -158,12 +158,17 @@ def test_every_variant_of_the_stress_program_is_in_the_table():
 
 TOOLS = [
     *((detection.sanitized, variant) for variant in experiment.STRESS),
-    *((detection.helgrind, variant) for variant in ("counter, unsafe", "counter, mutex")),
+    *(
+        pytest.param(detection.helgrind, variant, marks=pytest.mark.tool("valgrind"))
+        for variant in ("counter, unsafe", "counter, mutex")
+    ),
 ]
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("tool", "variant"), TOOLS, ids=[f"{tool.__name__}: {variant}" for tool, variant in TOOLS])
+@pytest.mark.parametrize(
+    ("tool", "variant"), TOOLS, ids=lambda value: value if isinstance(value, str) else value.__name__
+)
 def test_a_tool_finds_data_races_and_nothing_else(tool, variant):
     seen = tool(variant)
     if seen["found"].startswith("cannot run here"):

@@ -186,7 +186,7 @@ def test_only_the_figures_in_sight_are_fetched(address, browser):
     """Of light and dark one, and what lies far below none."""
     tab = browser.new_page(viewport={"width": 1280, "height": 900})
     tab.goto(address + "notebooks/boundary/boundary.html")
-    tab.wait_for_timeout(300)
+    tab.wait_for_load_state("networkidle")
     fetched = (
         "performance.getEntriesByType('resource').filter(each => each.name.includes('/files/')).map(each => each.name)"
     )
@@ -194,7 +194,7 @@ def test_only_the_figures_in_sight_are_fetched(address, browser):
     for _ in range(80):
         tab.mouse.wheel(0, 900)
         tab.wait_for_timeout(15)
-    tab.wait_for_timeout(300)
+    tab.wait_for_load_state("networkidle")
     in_the_end = set(tab.evaluate(fetched))
     light, dark = (set(tab.evaluate(f"[...document.querySelectorAll('img.ffi-{mode}')].map(i => i.src)")) for mode in ("light", "dark"))  # fmt: skip
     assert at_first < in_the_end == light

@@ -116,11 +116,17 @@ def test_a_kept_worker_lives_through_all_restarts_and_moves_to_their_cores(run, 
     assert not [pid for pid in {*pids(record, "kept"), *pids(record, "shared")} if psutil.pid_exists(pid)]
 
 
-def test_a_kept_worker_that_dies_is_replaced_and_the_restart_is_named(run, smoke, tmp_path):
-    # Calibration and the first restart call it about 100 times, and each further one 25 times: what runs untimed before a
-    # batch, and the batch's four parts.
-    given = {"marker": str(tmp_path / "marker"), "action": "dies", "after": 135}
-    kept = Arm.of("dies", str(ARMS), "once", given, "kept")
+def test_a_kept_worker_that_dies_is_replaced_and_the_restart_is_named(run, smoke, tmp_path, monkeypatch):
+    marker, blocks, block = tmp_path / "marker", itertools.count(), runner._block
+    marker.touch()
+
+    def dies_in_the_second_restart(*arguments):
+        if next(blocks) == smoke.blocks:
+            marker.unlink()
+        return block(*arguments)
+
+    monkeypatch.setattr(runner, "_block", dies_in_the_second_restart)
+    kept = Arm.of("dies", str(ARMS), "once", {"marker": str(marker), "action": "dies"}, "kept")
     record = run(arm("fine"), kept, kept=("kept",))
     assert len(record.failures) == 1
     assert "exit code 7" in record.failures[0]["reason"]

@@ -106,7 +106,7 @@ def test_ctrl_c_in_the_middle_of_setting_up(clone, tmp_path, after_s):
     said = process.communicate(timeout=60)[0]
     assert process.returncode != 0
     assert not small.is_ours(said), said
-    assert small.wait_for(lambda: not small.at_work(clone), 5), small.at_work(clone)
+    assert small.wait_for(lambda: not small.at_work(clone)), small.at_work(clone)
     assert not list((clone / "_build").glob("tmp*"))
 
 

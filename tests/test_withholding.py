@@ -1,10 +1,7 @@
 """What is withheld is one number, by what it was made from: beside real load, and on biased records."""
 
-import contextlib
 import dataclasses
 import math
-import subprocess
-import time
 
 import pytest
 
@@ -14,37 +11,21 @@ from ffilab.judge.rules import KINDS, NO, YES, Event
 from ffilab.measure.foreign import find
 from ffilab.measure.reading import Reading
 from ffilab.measure.session import Measuring
-from ffilab.run import machine
 from ffilab.run.budget import BUDGETS
-from ffilab.run.subprocesses import group
 from ffilab.setup.catalogue import GIL
 from notebooks.convoy import experiment as convoy
 from tests.changed_records import beside_load
 from tests.golden_pages import GOLDEN
 
-# What takes a compiler a second or two.
-HEADERS = '#include <regex>\n#include <iostream>\nint main() { std::regex r("a*"); std::cout << 1; }\n'
-
-
-@contextlib.contextmanager
-def compiling(folder):
-    """A compiler that starts again whenever it is done, while something is measured."""
-    source = folder / "unit.cpp"
-    source.write_text(HEADERS)
-    command = f"for n in $(seq 300); do {machine.compiler()} -x c++ -O2 -c {source} -o {folder}/unit.o; done"
-    with group(["sh", "-c", command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
-        time.sleep(0.5)
-        yield
-
 
 @pytest.mark.full
-def test_servers_beside_a_compiler_stay_disturbed(tmp_path, quiet_progress):
+@pytest.mark.usefixtures("busy_machine", "quiet_progress")
+def test_servers_beside_load_stay_disturbed():
     """With and without a CPU thread in them. Calls beside burners: tests/faults/test_cores.py."""
     session = Measuring("convoy", [GIL])
     cases = [convoy.serving(GIL, convoy.LOADS[name], convoy.FURTHER_ORDER, name) for name in convoy.ON_EVERY_BUILD]
-    with compiling(tmp_path):
-        session.run("echo server", cases, BUDGETS["quick"].repeats)
-        session.close()
+    session.run("echo server", cases, BUDGETS["quick"].repeats)
+    session.close()
     checks = controls.settled(controls.checks(session))
     mostly = {check.source for check in checks if check.bias == math.inf and not check.passed}
     # What else runs beside the tests may disturb the run as a whole, which has no name.

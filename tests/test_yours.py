@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from conftest import clean_environment
 import ffilab
 from ffilab.judge.estimates import MIN_VALUES
 from ffilab.judge.simulation import timed
-from ffilab.judge.yours import Result
+from ffilab.judge.yours import Result, width
 from ffilab.measure import foreign, runner
 from ffilab.measure.plan import APART, APART_AGAIN, YOURS, Arm, control_pair
 from ffilab.page import yours as page
@@ -202,8 +203,7 @@ def test_two_pythons_are_compared_and_written_down(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = ffilab.compare([Arm("f()", "f()", "from mine import f")], [GIL, sys.executable], seconds=0)
     assert len(result.record.noise.restarts) == runner.LEAST_RESTARTS
-    name = result.names[1]
-    assert result.ratios[name].is_known
+    assert list(result.ratios) == result.names[1:]
     result.save("record.jsonl")
     foreign.check(Path("record.jsonl"))
     files = result.save_pyperf("pyperf.json")
@@ -211,6 +211,33 @@ def test_two_pythons_are_compared_and_written_down(tmp_path, monkeypatch):
     assert [suite.get_benchmark_names() for suite in suites] == [["f()"], ["f()"]]
     told = subprocess.run([sys.executable, "-m", "pyperf", "compare_to", *files], capture_output=True, text=True)
     assert (told.returncode, "ERROR" in told.stdout) == (0, False)
+
+
+@pytest.mark.usefixtures("quiet_progress")
+@pytest.mark.parametrize("surroundings", ["busy_machine", "one_core"])
+def test_a_comparison_comes_to_an_end_wherever_it_runs(monkeypatch, tell, request, surroundings):
+    """What it is worth there is not asked, and it is said."""
+    tell(alone=True)
+    monkeypatch.setattr(comparing, "MOST_BLOCKS", 4)
+    request.getfixturevalue(surroundings)
+    result = ffilab.compare(["1", "2"], [GIL], seconds=0)
+    assert result.sentence("2") in str(result)
+    assert f"Noise: {result.record.noise.report}." in str(result)
+
+
+def test_a_restart_beside_a_neighbour_is_left_out_and_too_few_are_said(tmp_path):
+    """The probes of the first one took twice as long as later: of three, two are left."""
+    record = made_up(restarts=3, a=0.0, b=0.1).record
+    blocks = [
+        {**block, "probes": dict.fromkeys(block["ns"], [30_000 * (1 + (block["restart"] == 0))] * 5)}
+        for block in record.blocks
+    ]
+    result = Result(replace(record, blocks=blocks), b"the record")
+    assert result.sentence("b") == "Too few restarts to compare b with a."
+    assert "(no interval)" in str(result)
+    assert width(result.record) == np.inf
+    (file,) = result.save_pyperf(tmp_path / "pyperf.json")
+    assert [one.get_nvalue() for one in pyperf.BenchmarkSuite.load(str(file))] == [2, 2]
 
 
 @pytest.mark.usefixtures("short")

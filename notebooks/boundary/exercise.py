@@ -23,7 +23,7 @@ from notebooks.boundary.experiment import CONTRACTS, DECLARED, FLOOR, INT, call,
 SOLVED = {
     "choose-bindings": r"\Aparser: correct, and nothing on the list is faster.*\nplugin: correct, and nothing on the list is faster",
     "repair-declaration": r"\Acorrect: all ",
-    "faster-array": r"^Correct\.\n(Fast enough|Whether it is fast enough is open)",
+    "faster-array": r"^Correct\.\nFast enough",
 }
 
 CHANGE = (

@@ -16,7 +16,7 @@ from native.threads import rate, together
 from notebooks.critical_sections.experiment import CONTENTION_MS, extension, piece
 
 SOLVED = {
-    "safe-counter": r"Correct\.\n(Fast enough|Whether it is fast enough is open)",
+    "safe-counter": r"Correct\.\nFast enough",
     "repair-counter": r"^Correct after eight more: ",
 }
 CHANGE = (

@@ -20,7 +20,7 @@ from ffilab.setup.catalogue import GIL
 SOLVED = {
     "find-the-flaw": r"\A(\w: right\. .*\n){3}\Z",
     "repair-the-benchmark": r"^Right: ",
-    "count-to": r"^Correct\.\n(Fast enough|Whether it is fast enough is open)",
+    "count-to": r"^Correct\.\nFast enough",
 }
 CHANGE = (
     '"a list of ten lists": "[[] for _ in range(10)]",',

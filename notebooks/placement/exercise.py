@@ -9,7 +9,7 @@ from notebooks.placement.story import AT
 
 SOLVED = {
     "placement-or-real": r"^suspect 1: right\.\nsuspect 2: right\.\n\Z",
-    "mend-the-slow-commit": r"Correct\.\n(Fast enough|Whether it is fast enough is open)",
+    "mend-the-slow-commit": r"Correct\.\nFast enough",
 }
 CHANGE = ("YOURS = []", 'YOURS = [counting.Cache("mine", 49152, 12, 64)]', "misses of a call: mine")
 

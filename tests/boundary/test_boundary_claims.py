@@ -16,7 +16,6 @@ from ffilab.judge.claims import declared
 from ffilab.judge.numbers import of
 from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.judge.simulation import simulate
-from ffilab.measure import instructions
 from ffilab.measure.plan import plan
 from ffilab.run.budget import BUDGETS
 from ffilab.run.paths import BY_PRODUCTS, NATIVE
@@ -54,7 +53,7 @@ def test_where_a_second_interpreter_takes_a_binding_it_is_called_back_there(labe
 
 
 @pytest.mark.full
-@pytest.mark.skipif(instructions.available() is not None, reason=str(instructions.available()))
+@pytest.mark.tool("valgrind")
 def test_call_trees_show_the_two_paths():
     session = SimpleNamespace(observe=lambda title, look: look())
     trees = {b: results.nodes(lines) for b, lines in looks.call_trees(session, {GIL: {}}).items()}

@@ -120,7 +120,7 @@ def words(process: psutil.Process) -> list[str]:
     return []
 
 
-def wait_for(what, seconds=30.0):
+def wait_for(what, seconds=60.0):
     """Its value when it is true, or what it is after so many seconds."""
     deadline = time.monotonic() + seconds
     while not (found := what()) and time.monotonic() < deadline:

@@ -59,7 +59,7 @@ def test_ctrl_c_ends_all_of_a_build_and_the_next_run_goes_on(tmp_path, source):
     errors = run.communicate(timeout=60)[1]
     assert run.returncode == 130
     assert "Traceback" not in errors
-    assert small.wait_for(lambda: not marked(tmp_path), 5)
+    assert small.wait_for(lambda: not marked(tmp_path))
     assert list(home.glob("work/*/Python-9.9.9"))
     ends_well(home, source)
 
@@ -155,5 +155,5 @@ def test_ctrl_c_while_the_book_environment_is_made(tmp_path):
     errors = run.communicate(timeout=60)[1]
     assert run.returncode
     assert "Traceback" not in errors
-    assert small.wait_for(lambda: not marked(tmp_path), 5)
+    assert small.wait_for(lambda: not marked(tmp_path))
     assert not list((tmp_path / ".venv").glob("ready-*"))

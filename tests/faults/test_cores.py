@@ -113,7 +113,7 @@ def half_a_core():
     finally:
         (above / "cgroup.procs").write_text(str(os.getpid()))
         # What has ended may still be on its way out.
-        small.wait_for(lambda: not (inner / "cgroup.procs").read_text().strip(), 5)
+        small.wait_for(lambda: not (inner / "cgroup.procs").read_text().strip())
         with contextlib.suppress(OSError):
             inner.rmdir()
 

@@ -113,7 +113,7 @@ def test_a_good_chapter_takes_the_place_of_the_old_one(chapter, monkeypatch, tmp
     execute.execute(made, "smoke", made_from={}, cell_timeout_s=30)
     cells = nbformat.read(made.executed, as_version=4).cells
     assert [cell.execution_count for cell in cells] == [1, 2, 3, 4]
-    assert small.wait_for(lambda: not small.running(lambda one: one.environ().get(settings.RUN) == str(paths.BUILD)), 5)
+    assert small.wait_for(lambda: not small.running(lambda one: one.environ().get(settings.RUN) == str(paths.BUILD)))
     assert not list(tmp_path.rglob("history.sqlite"))
 
 

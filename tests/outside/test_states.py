@@ -5,7 +5,9 @@ import itertools
 import pytest
 from of_chapter import LABELS, PAIR, result_of
 
-from ffilab.setup.catalogue import FREE_THREADED
+from ffilab.run.paths import NATIVE_OUT
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED
+from ffilab.setup.installed import load, soabi
 from native.outside.ways import TOOLS, started, way_in
 from notebooks.outside import exercise, experiment
 
@@ -27,6 +29,9 @@ def called(tool, folder):
 @pytest.mark.parametrize("label", PAIR)
 @pytest.mark.parametrize("tool", TOOLS)
 def test_every_tool_calls_from_threads_of_c(tool, label):
+    note = NATIVE_OUT / "outside" / soabi(load(BY_LABEL[label])) / f"missing-{tool.lower()}.txt"
+    if note.exists():
+        pytest.skip(note.read_text())
     assert result_of(label, called, {"tool": tool, **FOLDER}) == [[10, 10, True, True]] * 2
 
 

@@ -5,10 +5,10 @@ What hangs or crashes by a race is no business of a test.
 
 import resource
 import sys
-import time
 
 import pandas as pd
 import pytest
+from faults import small
 from of_chapter import LABELS, outcome_of
 
 from ffilab.judge import ledger
@@ -35,38 +35,36 @@ def play(label, function, cells, by=experiment.outcomes, limit_s=10.0):
     return outcome_of(label, by, {**fixed, "cells": cells}).result
 
 
-def child(code, **options):
-    return children([[sys.executable, "-c", code]], 0.3, **options)[0]
+def child(code, limit_s=30):
+    return children([[sys.executable, "-c", code]], limit_s)[0]
 
 
 # ---- children ----
 
 
 @pytest.mark.parametrize(
-    ("code", "outcome"),
+    ("code", "outcome", "limit_s"),
     [
-        ("print(1, flush=True)", "ends"),
-        ("print(1, flush=True); import time; time.sleep(60)", "hangs"),
-        ("import os; print(1, flush=True); os.abort()", "killed by SIGABRT"),
-        ("print(1, flush=True); raise SystemExit(3)", "exits with 3"),
-        ("pass", "not at the point"),
+        ("print(1, flush=True)", "ends", 30),
+        ("print(1, flush=True); import time; time.sleep(60)", "hangs", 0.1),
+        ("import os; print(1, flush=True); os.abort()", "killed by SIGABRT", 30),
+        ("print(1, flush=True); raise SystemExit(3)", "exits with 3", 30),
+        ("pass", "not at the point", 30),
     ],
 )
-def test_a_child_is_told_as_it_ended(code, outcome):
-    assert child(code)["outcome"] == outcome
+def test_a_child_is_told_as_it_ended(code, outcome, limit_s):
+    assert child(code, limit_s)["outcome"] == outcome
 
 
 def test_the_limit_counts_from_the_childs_own_report():
-    row = child("import time; time.sleep(0.6); print(1, flush=True); print('more')")
+    row = child("import time; time.sleep(2.5); print(1, flush=True); print('more')", limit_s=2)
     assert (row["outcome"], row["said"]) == ("ends", ["1", "more"])
 
 
-def test_what_a_child_started_ends_with_it(tmp_path):
-    there = tmp_path / "there"
-    code = f"import os, time\nif not os.fork():\n    time.sleep(1); open({str(there)!r}, 'w')\nprint(1, flush=True)"
-    child(code)
-    time.sleep(1.5)
-    assert not there.exists()
+def test_what_a_child_started_ends_with_it():
+    row = child("import os, time\npid = os.fork()\nif not pid:\n    time.sleep(60)\nprint(pid, flush=True)")
+    (pid,) = map(int, row["said"])
+    assert not small.running(lambda process: process.pid == pid)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux hands orphans over")
@@ -94,7 +92,7 @@ def test_rows_come_in_the_order_of_their_commands():
     commands = [
         [sys.executable, "-c", f"import time; time.sleep({s}); print({s}, flush=True)"] for s in (0.4, 0.0, 0.2)
     ]
-    assert [row["said"] for row in children(commands, 5, at_once=2)] == [["0.4"], ["0.0"], ["0.2"]]
+    assert [row["said"] for row in children(commands, 30, at_once=2)] == [["0.4"], ["0.0"], ["0.2"]]
 
 
 # ---- scenes ----
