@@ -40,7 +40,7 @@ def lacking() -> str:
         return "only root can make a machine in a folder"
     if absent := [tool for tool in ("debootstrap", "unshare", "apt-get") if not shutil.which(tool)]:
         return f"there is no {absent[0]}, which makes a machine in a folder"
-    if subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"], capture_output=True).returncode:
+    if subprocess.run(["unshare", "--mount-proc", "--pid", "--fork", "true"], capture_output=True).returncode:
         return "this system refuses mounts, which a machine in a folder needs"
     return ""
 
