@@ -1,6 +1,6 @@
 # Short verbs, no logic: each calls one command of ffilab. `make help` lists them; those that few need are commands of ffilab
 # alone (kernels, native, study, lock): `python3 ffilab/bootstrap.py --help`.
-# KERNELS="3.14 3.14t" | pair | all      which interpreters to set up and measure
+# KERNELS="3.14 3.14t" | prebuilt | pair | all   which interpreters to set up and measure
 # BUDGET=smoke|room|quick|full           how long to measure (default quick)
 # NAME=loaders                           the chapter of `make chapter`, `make more` and `make lab`
 # FROM=folder or bundle                  make pages from these records instead of measuring

@@ -19,6 +19,8 @@ PYTHON = VENV / "bin" / "python"
 # Of the environment variables in settings.py the one that is needed before anything else can be imported.
 RUN = "FFILAB_RUN"
 MINIMUM = (3, 11)
+# Verbs that set up interpreters and native code, unless FROM says that nothing is measured.
+SETTING_UP = {"book", "chapter", "more", "lab", "test", "test-all", "kernels", "native", "study"}
 # Verbs that write to this folder: one at a time.
 READERS = {"doctor", "lab", "compare", "judge", "time", "--help"}
 
@@ -123,7 +125,7 @@ def prepare():
     uv = VENV / "bin" / "uv"
     try:
         sys.stderr.write("  Preparing the book environment in .venv (about a minute, once)\n")
-        run([suitable_python(), "-m", "venv", "--clear", str(VENV)], "install the venv module; see `make doctor`")
+        run([suitable_python(), "-m", "venv", "--clear", str(VENV)], "read _build/logs/bootstrap.log")
         # pip installs uv, and uv the rest, in a fraction of the time.
         only_uv = VENV / "uv.txt"
         only_uv.write_text(re.search(r"^uv==.*(\n .*)*", LOCK.read_text(), re.MULTILINE).group())
@@ -143,6 +145,14 @@ def stamp():
     return VENV / f"ready-book-{hashlib.sha256(LOCK.read_bytes()).hexdigest()[:16]}"
 
 
+def check(kernels):
+    """Raise Stop if the machine lacks what the work needs: everything that is lacking, with one command for it."""
+    import doctor
+
+    if refusal := doctor.refusal(kernels):
+        raise Stop(refusal)
+
+
 def main():
     verb, *rest = sys.argv[1:] or ["--help"]
     try:
@@ -152,6 +162,8 @@ def main():
 
             sys.argv = ["doctor.py", *rest]
             sys.exit(doctor.main())
+        if verb in SETTING_UP and not os.environ.get("FROM"):
+            check(os.environ.get("KERNELS", ""))
         if verb not in READERS:
             lock_folder()
             prepare()

@@ -24,10 +24,18 @@ sys.path.insert(0, str(ROOT))
 from ffilab.run import quota  # noqa: E402
 
 NEEDED_GB = 6
-INSTALL = {"apt": "sudo apt-get install", "conda": "conda install -c conda-forge"}
+# The command of each package manager: by the program that says that it is here, the most special first.
+MANAGERS = {"conda": "conda", "apt-get": "apt", "dnf": "dnf", "pacman": "pacman", "brew": "brew"}
+INSTALL = {
+    "conda": "conda install -c conda-forge",
+    "apt": "apt-get install",
+    "dnf": "dnf install",
+    "pacman": "pacman -S --needed",
+    "brew": "brew install",
+}
 
-# tools: (needed?, what for, commands of which one is enough, packages by manager). headers: (file, why, packages), which CPython needs
-# if it has to be compiled here.
+# tools: (needed?, what for, commands of which one is enough, packages by manager). headers: (needed where CPython is compiled?, file,
+# why, packages).
 KNOWN = json.loads(Path(__file__).with_name("doctor.json").read_text(encoding="utf-8"))
 
 VERSION = "3.14"
@@ -44,8 +52,24 @@ WAYS_TO_THE_PAIR = (
 
 
 def manager() -> str:
-    """The package manager to advise: conda if one of its environments is active, else apt."""
-    return "conda" if os.environ.get("CONDA_PREFIX") and shutil.which("conda") else "apt"
+    """The package manager to advise: conda if one of its environments is active, else what is here; empty if none is known."""
+    programs = [name for name in MANAGERS if name != "conda" or os.environ.get("CONDA_PREFIX")]
+    return next((MANAGERS[name] for name in programs if shutil.which(name)), "")
+
+
+def command(packages: list[dict]) -> str:
+    """One command that installs packages, each given by manager; where none is known, their names on Debian."""
+    here = manager()
+    names = list(dict.fromkeys(by_manager[here or "apt"] for by_manager in packages if (here or "apt") in by_manager))
+    if not names:
+        return "no package of it is known for this system"
+    # Sorted by no wish of ours: one with a remark comes last.
+    names.sort(key=lambda name: " " in name)
+    if not here:
+        return f"install the packages that Debian calls {' '.join(names)}"
+    as_root = here in ("apt", "dnf", "pacman") and os.geteuid() != 0
+    how = "" if not as_root else "sudo " if shutil.which("sudo") else "as root: "
+    return f"{how}{INSTALL[here]} {' '.join(names)}"
 
 
 # What the crates of native/ ask for (cxx asks for most).
@@ -64,6 +88,11 @@ def present(tool: str, commands: list[str]) -> bool:
         answer = subprocess.run(["rustc", "--version"], capture_output=True, text=True).stdout
         version = re.search(r"(\d+)\.(\d+)", answer)
         return bool(version) and (int(version.group(1)), int(version.group(2))) >= RUST
+    if tool == "lld":
+        from ffilab.run import settings
+        from ffilab.setup import linker
+
+        return not settings.no_downloads() or linker.find() is not None
     return any(map(shutil.which, commands))
 
 
@@ -76,32 +105,51 @@ def header_present(header: str) -> bool:
     return subprocess.run([compiler, "-E", "-x", "c", "-"], input=source.encode(), capture_output=True).returncode == 0
 
 
-def remedies(packages: dict) -> str:
-    """The install command for this machine first, then the other one."""
-    ordered = [manager(), *(name for name in INSTALL if name != manager())]
-    commands = [f"{INSTALL[name]} {packages[name]}" for name in ordered if name in packages]
-    return commands[0] if len(commands) == 1 else f"{commands[0]}   (or: {commands[1]})"
+def missing(kernels: str = "") -> list[tuple[str, str, bool, dict]]:
+    """(what, why, needed?, packages by manager) of each tool and header that is not there.
 
-
-def missing() -> list[tuple[str, bool, str]]:
-    """(what and why, needed?, how to mend it) for everything that is not there."""
+    kernels: as in KERNELS. Headers are needed only if an interpreter will be compiled.
+    """
     gaps = [
-        (f"{tool} ({why})", needed, remedies(packages))
+        (tool, why, needed, packages)
         for tool, (needed, why, commands, packages) in KNOWN["tools"].items()
         if not present(tool, commands)
     ]
-    gaps += [
-        (f"{name} ({why})", False, remedies(packages))
-        for name, (header, why, packages) in KNOWN["headers"].items()
+    compiles = will_compile(kernels)
+    return gaps + [
+        (name, why, needed and compiles, packages)
+        for name, (needed, header, why, packages) in KNOWN["headers"].items()
         if not header_present(header)
     ]
+
+
+def will_compile(kernels: str) -> bool:
+    """Will a verb compile an interpreter of the pair here? kernels: as in KERNELS."""
+    words = kernels.split()
+    named = {word.partition("=")[0] for word in words if "=" in word}
+    return words != ["prebuilt"] and not {*PAIR} <= {*named, *in_cache()}
+
+
+def refusal(kernels: str) -> str | None:
+    """The sentence for a machine that lacks what every chapter needs, with one command; None if nothing is lacking."""
+    lacking = [(what, packages) for what, _, needed, packages in missing(kernels) if needed]
+    if not lacking:
+        return None
+    names = [what for what, _ in lacking]
+    listed = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return f"This machine lacks {listed}. Run this, then the same command again:\n  {command([p for _, p in lacking])}"
+
+
+def full_disks() -> list[str]:
+    """One sentence for each folder whose disk has not the space for everything."""
+    sentences = []
     for folder in {ROOT, Path(os.environ.get("XDG_CACHE_HOME") or Path.home())}:
         while not folder.exists():
             folder = folder.parent
         free = shutil.disk_usage(folder).free / 1e9
         if free < NEEDED_GB:
-            gaps.append((f"disk space in {folder}: {free:.1f} GB free", True, f"free {NEEDED_GB - free:.1f} GB"))
-    return gaps
+            sentences.append(f"{folder} has {free:.1f} GB free: free {NEEDED_GB - free:.1f} GB")
+    return sentences
 
 
 def steal_and_busy(seconds: float = 1.0) -> tuple[float, float] | None:
@@ -186,35 +234,52 @@ def about_interpreters() -> str:
         lines.append(f"{' and '.join(lacking)} {'are' if lacking[1:] else 'is'} in the cache: nothing to compile.")
     elif lacking:
         lines.append(
-            f"Every chapter needs {' and '.join(PAIR)}. `make book` takes them from this machine, else lets uv download them, "
-            "else compiles them, about five minutes each on two cores.\nThey come without compiling by one of these:"
+            f"Every chapter needs {' and '.join(PAIR)}. `make book` compiles them, once: about nine minutes on two cores, four on eight. "
+            "Each restart can then link them in another layout, and verdicts speak of the next build.\n"
+            "`make book KERNELS=prebuilt` takes interpreters that others compiled, in about two minutes; its verdicts speak of these "
+            "binaries alone. They come by one of these:"
         )
         lines += [f"  {way}" for way in WAYS_TO_THE_PAIR]
     return "\n".join(lines)
 
 
+def cpu_model() -> str:
+    """Name of the processor; on arm64, where Linux may not tell, what `lscpu` knows."""
+    for source in (quota.read("/proc/cpuinfo"), output("lscpu")):
+        if named := re.search(r"^model name\s*: (.*)", source, re.MULTILINE | re.IGNORECASE):
+            return named.group(1).strip()
+    return platform.processor() or platform.machine()
+
+
+def output(program: str) -> str:
+    """What a program prints; nothing if it is not here."""
+    return subprocess.run([program], capture_output=True, text=True).stdout if shutil.which(program) else ""
+
+
 def main() -> int:
     argparse.ArgumentParser(prog="make doctor", description=__doc__.splitlines()[0]).parse_args()
-    model = re.search(r"model name\s*: (.*)", quota.read("/proc/cpuinfo"))
-    print(
-        f"This machine: {model.group(1) if model else platform.processor() or platform.machine()}, "
-        f"{os.cpu_count()} cores, {platform.system()} {platform.release()}"
-    )
+    print(f"This machine: {cpu_model()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}")
     print(about_interpreters())
-    gaps = missing()
-    for title, wanted in (("Missing and needed", True), ("Missing, and something can do without", False)):
-        rows = [(what, fix) for what, needed, fix in gaps if needed is wanted]
-        if rows:
-            print(f"\n{title}:")
-            for what, fix in rows:
-                print(f"  {what}\n      {fix}")
+    gaps, disks = missing(os.environ.get("KERNELS", "")), full_disks()
+    needed, optional = ([gap for gap in gaps if gap[2] is wanted] for wanted in (True, False))
+    if needed:
+        print("\nMissing and needed:")
+        for what, why, _, _ in needed:
+            print(f"  {what} ({why})")
+        print(f"All of it: {command([packages for *_, packages in needed])}")
+    for sentence in disks:
+        print(f"\nToo little space: {sentence}")
+    if optional:
+        print("\nMissing, and the book can do without:")
+        for what, why, _, packages in optional:
+            print(f"  {what} ({why})\n      {command([packages])}")
     if not gaps:
         print("\nNothing is missing.")
     findings = noise()
     print("\nNoise just now:" if findings else "\nQuiet: a good moment to measure.")
     for finding in findings:
         print(f"  {finding}")
-    return 1 if any(needed for _, needed, _ in gaps) else 0
+    return 1 if needed or disks else 0
 
 
 if __name__ == "__main__":

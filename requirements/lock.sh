@@ -11,6 +11,7 @@ lock() {
         --custom-compile-command "python3 ffilab/bootstrap.py lock" --python-version "$python" "$@" "$input" -o "$output"
 }
 lock 3.11 requirements/book.in requirements/book.txt "$@"
+lock 3.11 requirements/linker.in requirements/linker.txt "$@"
 for folder in kernels/kernels/*/; do
     label=$(basename "$folder" | sed 's/^cpython-//')
     lock "${label%t}" "$folder/requirements.in" "$folder/requirements.txt" "$@"

@@ -7,7 +7,7 @@ import time
 import pytest
 from rich.console import Console
 
-from ffilab.page import book
+from ffilab.page import book, render
 from ffilab.page.chapters import Chapter
 from ffilab.run import progress
 from ffilab.run.errors import UserError
@@ -54,8 +54,11 @@ def press(tell, tmp_path, monkeypatch):
     monkeypatch.setattr(book.status, "in_order", lambda: [Chapter("loaders")])
     monkeypatch.setattr(book, "source_digests", lambda chapter: {})
     monkeypatch.setattr(book, "set_up", lambda *_: [installed.Installed(parse("3.14").required[0], None, {})])
+    monkeypatch.setattr(book.yours, "measure", lambda budget: None)
     monkeypatch.setattr(book, "drawn_layouts", lambda *_: contextlib.nullcontext())
     monkeypatch.setattr(book, "execute", lambda chapter, *_, **__: events.append(chapter.name))
+    # Whatever was measured, something can be rendered.
+    monkeypatch.setattr(Chapter, "is_executed", True)
     monkeypatch.setattr(book.render, "render", lambda: events.append("render"))
     tell(interpreters=None)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -64,13 +67,14 @@ def press(tell, tmp_path, monkeypatch):
 
 def test_in_a_fresh_clone_the_first_chapter_can_be_read_while_the_others_are_measured(press, capsys):
     book.book(parse("pair"), "smoke")
-    assert press == ["loaders", "render", "arenas", "races", "render"]
+    assert press == ["loaders", "render", "arenas", "render", "races", "render"]
     said = capsys.readouterr().err
+    assert said.startswith("  this takes about ")
     assert "notebooks/loaders/loaders.html" in said
     assert "1 of 3 chapters" in said
 
 
-def test_a_first_page_that_cannot_be_rendered_stops_no_measuring(press, monkeypatch, capsys):
+def test_a_page_that_cannot_be_rendered_yet_stops_no_measuring(press, monkeypatch, capsys):
     def render():
         press.append("render")
         if "races" not in press:
@@ -78,5 +82,32 @@ def test_a_first_page_that_cannot_be_rendered_stops_no_measuring(press, monkeypa
 
     monkeypatch.setattr(book.render, "render", render)
     book.book(parse("pair"), "smoke")
-    assert press == ["loaders", "render", "arenas", "races", "render"]
+    assert press == ["loaders", "render", "arenas", "render", "races", "render"]
     assert "a page is missing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("broken", ["loaders", "arenas", "races"])
+def test_a_chapter_that_fails_costs_itself_alone(press, monkeypatch, capsys, broken):
+    def execute(chapter, *_, **__):
+        press.append(chapter.name)
+        if chapter.name == broken:
+            raise UserError(f"The chapter {broken} stopped in cell 3 with ValueError: `a` <b>.")
+
+    monkeypatch.setattr(book, "execute", execute)
+    with pytest.raises(UserError, match=f"The chapter {broken} stopped in cell 3 .* Not measured: 1 of"):
+        book.book(parse("pair"), "smoke")
+    assert [name for name in press if name != "render"] == ["loaders", "arenas", "races"]
+    assert press[-1] == "render"
+    assert capsys.readouterr().err.count("stopped in cell 3") == 1
+    failed = next(chapter for chapter in book.chapters() if chapter.name == broken)
+    assert "stopped in cell 3" in failed.failure
+    (page, *_) = render.not_measured(failed).values()
+    assert f"The last try failed: The chapter {broken} stopped in cell 3 with ValueError: \\`a\\` \\<b\\>." in page
+
+
+def test_what_failed_is_forgotten_once_it_is_measured(tmp_path):
+    chapter = Chapter("loaders", executed_folder=tmp_path)
+    chapter.note_failure("it was dark")
+    assert chapter.failure == "it was dark"
+    chapter.note_failure("")
+    assert chapter.failure == ""

@@ -11,11 +11,11 @@ import pytest
 
 from ffilab.run.machine import compiler
 from ffilab.run.paths import NATIVE, NATIVE_OUT
-from ffilab.setup import installed, layout_pool, link_recorder, native, native_links, relink
+from ffilab.setup import installed, layout_pool, link_recorder, linker, native, native_links, relink
 from ffilab.setup.catalogue import BY_LABEL, GIL
 from tests.tiny import library
 
-needs_linker = pytest.mark.skipif(relink.linker() is None, reason="no linker here orders functions")
+needs_linker = pytest.mark.skipif(linker.find() is None, reason="no linker here orders functions")
 
 COUNT = 24
 TAG = "no-such-soabi"
@@ -179,7 +179,7 @@ def test_a_layout_has_links_of_its_own(tiny, tmp_path):
 
 
 def test_without_a_linker_everything_is_a_fresh_copy(tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr(relink, "linker", lambda: None)
+    monkeypatch.setattr(linker, "find", lambda: None)
     assert layout_pool.native(TAG, tmp_path / "layout", random.Random(0), tiny.parent) == ["chapter/libtiny.so"]
     copy = tmp_path / "layout" / "chapter" / "libtiny.so"
     assert copy.read_bytes() == (tiny / "libtiny.so").read_bytes()

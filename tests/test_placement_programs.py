@@ -150,8 +150,8 @@ def test_what_is_lacking_is_said(monkeypatch, tmp_path):
     assert "was not compiled here" in relink.missing(GIL)
     (tmp_path / relink.OBJECTS).mkdir()
     (tmp_path / relink.OBJECTS / relink.ARCHIVE).touch()
-    monkeypatch.setattr(relink.shutil, "which", lambda name: None)
-    assert "lld" in relink.missing(GIL)
+    monkeypatch.setattr(relink.linker, "find", lambda: None)
+    assert "no linker that orders functions" in relink.missing(GIL)
 
 
 # ---- the story ----

@@ -1,5 +1,6 @@
 """Sources, builds and environments: what goes wrong is one sentence, and nothing half-written stays."""
 
+import contextlib
 import errno
 import hashlib
 import json
@@ -12,11 +13,21 @@ from pathlib import Path
 import pytest
 
 from ffilab import doctor
+from ffilab.run import cli, settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.run.subprocesses import explain_os_errors, logged
 from ffilab.setup import build, installed, interpreters
-from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL, Request
+from ffilab.setup.catalogue import (
+    BY_LABEL,
+    CHAPTER_PAIR,
+    COMPILED,
+    FREE_THREADED,
+    GIL,
+    PREBUILT,
+    SOONEST,
+    Request,
+)
 
 T314 = BY_LABEL["3.14t"]
 
@@ -60,25 +71,115 @@ def test_named_interpreter_is_taken_first():
     assert not left_out
 
 
+@pytest.fixture
+def routes(monkeypatch):
+    """What each route has, to be changed: nothing but a compiler."""
+    has = {"uv": set(), "download": set(), "cache": set(), "compiler": True}
+    found = interpreters.Found
+    monkeypatch.setattr(interpreters, "known_to_uv", lambda i: found(i, "x", "uv") if i.label in has["uv"] else None)
+    monkeypatch.setattr(
+        interpreters.Downloads,
+        "install",
+        lambda self, i, required: found(i, "x", "download") if i.label in has["download"] else None,
+    )
+    monkeypatch.setattr(interpreters, "source", lambda i: found(i, "x", "source"))
+    monkeypatch.setattr(interpreters, "can_compile", lambda group: has["compiler"])
+    monkeypatch.setattr(build, "built", lambda i: i.label in has["cache"])
+    monkeypatch.setattr(build, "in_the_background", lambda others: contextlib.nullcontext())
+    return has
+
+
+PAIR = {GIL, FREE_THREADED}
+
+
 @pytest.mark.parametrize(
-    ("known", "routes"),
+    ("pair", "has", "expected"),
     [
-        ({"3.14", "3.14t"}, {"uv"}),
-        # Only one of the two is on the machine: both are built, so that a comparison compares the GIL.
-        ({"3.14"}, {"source"}),
-        (set(), {"source"}),
+        # Compiled wherever that can be, whatever else is there.
+        (COMPILED, {"uv": PAIR, "download": PAIR}, {"source"}),
+        (COMPILED, {"uv": PAIR, "compiler": False}, {"uv"}),
+        (COMPILED, {"download": PAIR, "compiler": False}, {"download"}),
+        # Only one of the two is on the machine: both come another way, so that a comparison compares the GIL.
+        (COMPILED, {"uv": {GIL}, "download": PAIR, "compiler": False}, {"download"}),
+        (PREBUILT, {"uv": PAIR, "cache": PAIR}, {"uv"}),
+        (PREBUILT, {"uv": {GIL}, "download": PAIR}, {"download"}),
+        (PREBUILT, {"cache": PAIR}, {"source"}),
+        (SOONEST, {"uv": PAIR, "cache": PAIR}, {"source"}),
+        (SOONEST, {"download": PAIR}, {"download"}),
+        (SOONEST, {}, {"source"}),
     ],
 )
-def test_two_builds_of_a_version_come_by_one_route(monkeypatch, known, routes):
-    found = interpreters.Found
-    monkeypatch.setattr(interpreters, "known_to_uv", lambda i: found(i, "x", "uv") if i.label in known else None)
-    monkeypatch.setattr(interpreters.Downloads, "install", lambda self, i, required: None)
-    monkeypatch.setattr(interpreters, "source", lambda i: found(i, "x", "source"))
-    monkeypatch.setattr(build, "built", lambda i: False)
-    pair = (BY_LABEL["3.14"], T314)
-    got, left_out = interpreters.find(Request({}, pair, (BY_LABEL["3.13"],)))
-    assert {f.route for f in got} == routes
+def test_two_builds_of_a_version_come_by_one_route(routes, pair, has, expected):
+    routes |= has
+    got, left_out = interpreters.find(Request({}, CHAPTER_PAIR, (BY_LABEL["3.13"],), pair))
+    assert {f.route for f in got} == expected
     assert left_out == [BY_LABEL["3.13"]]
+
+
+def test_prebuilt_interpreters_that_cannot_be_had_are_not_compiled(routes):
+    with pytest.raises(UserError, match="leave KERNELS out to compile"):
+        interpreters.find(Request({}, CHAPTER_PAIR, (), PREBUILT))
+
+
+def test_a_source_that_cannot_be_had_is_named_before_other_routes_are_asked(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv(settings.NO_DOWNLOADS, "1")
+    assert not interpreters.can_compile([BY_LABEL[GIL]])
+    assert settings.NO_DOWNLOADS in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("kernels", "budget", "pair"),
+    [
+        ("", "quick", COMPILED),
+        ("", "room", SOONEST),
+        ("prebuilt", "quick", PREBUILT),
+        ("prebuilt", "room", PREBUILT),
+        ("3.14 3.14t", "full", COMPILED),
+    ],
+)
+def test_the_way_to_the_pair_follows_kernels_and_budget(kernels, budget, pair):
+    assert cli.request(kernels, budget).pair == pair
+
+
+@pytest.mark.parametrize(
+    ("kernels", "compiles"),
+    [("", True), ("prebuilt", False), ("3.14=/a 3.14t=/b", False), ("3.14=/a", True), ("3.14 3.14t", True)],
+)
+def test_headers_are_needed_where_something_is_compiled(monkeypatch, tmp_path, kernels, compiles):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(doctor, "header_present", lambda header: header != "ffi.h")
+    monkeypatch.setattr(doctor, "present", lambda tool, commands: tool != "C++ compiler")
+    refusal = doctor.refusal(kernels)
+    assert "C++ compiler" in refusal
+    assert ("libffi" in refusal) is compiles
+
+
+@pytest.mark.parametrize(
+    ("program", "command"),
+    [
+        ("apt-get", "apt-get install gcc g++ libffi-dev"),
+        ("dnf", "dnf install gcc gcc-c++ libffi-devel"),
+        ("pacman", "pacman -S --needed gcc libffi"),
+        ("brew", "brew install gcc libffi"),
+        ("none of these", "install the packages that Debian calls gcc g++ libffi-dev"),
+    ],
+)
+def test_all_that_is_lacking_is_one_command(monkeypatch, program, command):
+    monkeypatch.delenv("CONDA_PREFIX", raising=False)
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: name if name == program else None)
+    monkeypatch.setattr(doctor.os, "geteuid", lambda: 0)
+    tools, headers = doctor.KNOWN["tools"], doctor.KNOWN["headers"]
+    packages = [tools["C compiler"][3], tools["C++ compiler"][3], headers["libffi headers"][3]]
+    assert doctor.command(packages) == command
+    monkeypatch.setattr(doctor.os, "geteuid", lambda: 1000)
+    assert doctor.command(packages).removeprefix("as root: ") == command
+
+
+def test_the_readme_has_the_line_of_packages():
+    needed = [*doctor.KNOWN["tools"].values(), *doctor.KNOWN["headers"].values()]
+    names = dict.fromkeys(of_it[3]["apt"] for of_it in needed if of_it[0])
+    assert f"sudo apt-get install {' '.join(names)}\n" in (ROOT / "README.md").read_text()
 
 
 def test_pair_was_built_alike():

@@ -3,7 +3,8 @@
 import os
 import secrets
 import time
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ffilab.judge.claims import chapter_names
@@ -16,61 +17,96 @@ from ffilab.page.execute import execute, sweep
 from ffilab.run import settings
 from ffilab.run.budget import BUDGETS, Budget
 from ffilab.run.errors import UserError
-from ffilab.run.paths import HTML
+from ffilab.run.machine import cores_usable
+from ffilab.run.paths import HTML, NATIVE_OUT
 from ffilab.run.progress import minutes, say
 from ffilab.run.subprocesses import explain_os_errors
-from ffilab.setup import build, environments, layout_pool, native, relink
-from ffilab.setup.catalogue import Request
-from ffilab.setup.installed import Installed
+from ffilab.setup import build, environments, layout_pool, linker, native, relink
+from ffilab.setup.catalogue import COMPILED, Request
+from ffilab.setup.installed import Installed, is_set_up
 
 
 def book(
     request: Request, budget: str, only: str | None = None, source: Path | None = None, more: bool = False
 ) -> None:
-    """Set up what is missing, measure all chapters (or `only` one) afresh, render. Raises UserError.
+    """Set up what is missing, measure all chapters (or `only` one) afresh, render after each.
 
     source: a folder of records to make the pages from; then nothing is set up, built or measured.
     more: measure another session on top of those that the pages rest on.
+    Raises UserError; of chapters that failed, when all others are measured and rendered.
     """
     wanted = chapters() if only is None else [find_chapter(only)]
     if source is not None:
         wanted = with_records(wanted, source)
-    # Of a fresh clone: so that there is something to read while the other chapters are measured.
-    early = source is None and len(wanted) > 1 and not (HTML / "index.html").exists()
-    if early:
+    parts = [wanted]
+    if source is None and only is None and not (HTML / "index.html").exists():
+        # A fresh clone: there is something to read before the native code of the other chapters is built.
         first = status.in_order()[0].name
-        wanted.sort(key=lambda chapter: chapter.name != first)
-    began = time.monotonic()
+        parts = [[chapter for chapter in wanted if (chapter.name == first) is is_first] for is_first in (True, False)]
+    began, failures = time.monotonic(), {}
     with explain_os_errors("_build"):
         sweep()
-        # Before the native code is built of them.
-        made_from = {chapter.name: source_digests(chapter.name) for chapter in wanted}
-        earlier, measuring = {}, nullcontext()
         if source is None:
-            interpreters = set_up(request, None if only is None else with_uses(only))
-            labels = [interpreter.label for interpreter in interpreters]
-            settings.tell(interpreters=labels)
-            further_builds(interpreters, BUDGETS[budget].builds)
-            # Before anything is linked or measured: a page that cannot be added to is a mistake of the reader.
-            earlier = {chapter.name: sessions(chapter, budget) for chapter in wanted} if more else {}
-            measuring = drawn_layouts(labels, BUDGETS[budget])
-        with measuring:
-            began_chapters = time.monotonic()
-            for number, chapter in enumerate(wanted, 1):
-                with alone() if source is None else nullcontext():
-                    execute(chapter, budget, source, made_from[chapter.name], earlier=earlier.get(chapter.name, []))
-                # Between two chapters, as nothing may run beside a measurement.
-                if early and number == 1:
-                    render_first(chapter)
-                if number < len(wanted):
-                    left = (time.monotonic() - began_chapters) / number * (len(wanted) - number)
-                    say(f"  {number} of {len(wanted)} chapters; the others take about {minutes(round(left, -1))}")
-            if source is None and only is None:
-                yours.measure(budget)
-        render.render()
-    if only is not None:
+            say(f"  this takes about {minutes(round(seconds_ahead(request, BUDGETS[budget], wanted), -1))} here")
+        for number, part in enumerate(parts):
+            left = sum(map(len, parts[number + 1 :]))
+            if source is None:
+                failures |= measured(part, request, budget, more, left)
+            else:
+                failures |= run(part, budget, lambda chapter: execute(chapter, budget, source), left)
+        if source is None and only is None:
+            yours.measure(budget)
+        if any(chapter.is_executed for chapter in chapters()):
+            render.render()
+    if only is not None and not failures:
         say(f"  the chapter is {os.path.relpath(HTML / f'{wanted[0].page}.html')}")
     say(f"  {minutes(time.monotonic() - began)} in all")
+    if failures:
+        raise UserError(" ".join([*failures.values(), NOTHING_ELSE_LOST.format(count=len(failures))]))
+
+
+# What follows the reasons of chapters that failed.
+NOTHING_ELSE_LOST = "Not measured: {count} of the chapters, whose pages say why; all others are measured and rendered."
+
+
+def measured(part: list[Chapter], request: Request, budget: str, more: bool, left: int) -> dict[str, str]:
+    """Set up what these chapters need, measure and render them; returns why chapters failed, by name. left: chapters behind them."""
+    # Before the native code is built of them.
+    made_from = {chapter.name: source_digests(chapter.name) for chapter in part}
+    names = list(dict.fromkeys(name for chapter in part for name in with_uses(chapter.name)))
+    interpreters = set_up(request, names)
+    labels = [interpreter.label for interpreter in interpreters]
+    settings.tell(interpreters=labels)
+    further_builds(interpreters, BUDGETS[budget].builds)
+    # Before anything is linked or measured: a page that cannot be added to is a mistake of the reader.
+    earlier = {chapter.name: sessions(chapter, budget) for chapter in part} if more else {}
+
+    def measure(chapter: Chapter) -> None:
+        with alone():
+            execute(chapter, budget, None, made_from[chapter.name], earlier=earlier.get(chapter.name, []))
+
+    with drawn_layouts(labels, BUDGETS[budget]):
+        return run(part, budget, measure, left)
+
+
+def run(part: list[Chapter], budget: str, make: Callable[[Chapter], object], left: int) -> dict[str, str]:
+    """Make each chapter, and render what there is; one that fails costs itself alone. Returns the reasons, by name."""
+    began, failures = time.monotonic(), {}
+    for number, chapter in enumerate(part, 1):
+        try:
+            make(chapter)
+        except UserError as error:
+            failures[chapter.name] = str(error)
+            chapter.note_failure(str(error))
+            say(f"  {error}")
+        ahead = len(part) - number + left
+        if not ahead:
+            break
+        if chapter.name not in failures:
+            render_early(chapter)
+        seconds = (time.monotonic() - began) / number * ahead
+        say(f"  {number} of {number + ahead} chapters; the others take about {minutes(round(seconds, -1))}")
+    return failures
 
 
 def set_up(request: Request, chapters: list[str] | None = None, slow: bool = True) -> list[Installed]:
@@ -93,15 +129,27 @@ def further_builds(interpreters: list[Installed], count: int) -> None:
                     break
 
 
-def render_first(chapter: Chapter) -> None:
-    """Render the book with the first chapter alone. An error is reported and stops no measuring: it is rendered again."""
+# What setting up took on two cores, in seconds of one core: an interpreter, its environment, the native projects of a chapter.
+COMPILING_S, ENVIRONMENT_S, NATIVE_S = 560, 60, 60
+
+
+def seconds_ahead(request: Request, budget: Budget, wanted: list[Chapter]) -> float:
+    """How long setting up, measuring and rendering will take here (s)."""
+    lacking = [interpreter for interpreter in request.required if not is_set_up(interpreter)]
+    compiled = [i for i in lacking if request.pair == COMPILED and i not in request.named and not build.built(i)]
+    native = [chapter for chapter in wanted if not (NATIVE_OUT / chapter.name).exists()]
+    working = COMPILING_S * len(compiled) + ENVIRONMENT_S * len(lacking) + NATIVE_S * len(native)
+    return working / cores_usable() + budget.chapter_s * len(wanted)
+
+
+def render_early(chapter: Chapter) -> None:
+    """Render what is measured so far. An error is reported and stops no measuring: all is rendered again in the end."""
     try:
         render.render()
     except UserError as error:
-        say(f"  the first chapter could not be rendered yet: {error}")
+        say(f"  the chapter {chapter.name} could not be rendered yet: {error}")
         return
-    page = os.path.relpath(HTML / f"{chapter.page}.html")
-    say(f"  the first chapter is there to read: {page} (the others are rendered when all are measured)")
+    say(f"  there to read: {os.path.relpath(HTML / f'{chapter.page}.html')}")
 
 
 @contextmanager
@@ -112,10 +160,10 @@ def drawn_layouts(labels: list[str], budget: Budget):
     folder = layout_pool.POOLS / secrets.token_hex(4)
     try:
         layout_pool.make(folder, labels, budget.layouts, secrets.randbits(32), list(range(1, budget.builds + 1)))
-        settings.tell(layouts=str(folder))
+        settings.tell(layouts=str(folder), linker=linker.version(linker.find()) or None)
         yield
     finally:
-        settings.tell(layouts=None)
+        settings.tell(layouts=None, linker=None)
         layout_pool.remove(folder)
 
 

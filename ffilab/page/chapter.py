@@ -127,6 +127,7 @@ def end(session: Session, gil_enabled: bool) -> None:
         + (f", a quota of {facts['cpu_quota']:g} cores' time" if facts.get("cpu_quota") else "")
         + (", virtual machine" if facts["virtual_machine"] else ""),
         "System": f"{facts['system']}, {facts['libc']}, {facts['compiler']}",
+        "Linker of the layouts": facts.get("linker", "not known"),
         "Frequency governor": facts["governor"] or "not visible here",
         "Noise": f"load {facts['load']:.2f} at the start, {noise['load']:.2f} at the end; "
         f"{noise['steal_s'] - facts['steal_s']:.2f} s stolen by the hypervisor",

@@ -17,7 +17,7 @@ from ffilab.measure.reading import Reading
 from ffilab.page.cells import exported
 from ffilab.page.draw import KEPT
 from ffilab.run.errors import UserError
-from ffilab.run.paths import BUILD, BY_PRODUCTS, EXECUTED, NATIVE, NOTEBOOKS, ROOT
+from ffilab.run.paths import BUILD, BY_PRODUCTS, EXECUTED, NATIVE, NOTEBOOKS, ROOT, without_paths
 from ffilab.setup.catalogue import BY_LABEL
 from ffilab.setup.installed import load
 
@@ -49,6 +49,20 @@ class Chapter:
     @property
     def is_executed(self) -> bool:
         return self.executed.exists()
+
+    @property
+    def _failure(self) -> Path:
+        return self.executed_folder / f"{self.name}-failed.txt"
+
+    @property
+    def failure(self) -> str:
+        """Return why it could not be measured the last time; empty if it could."""
+        return self._failure.read_text() if self._failure.exists() else ""
+
+    def note_failure(self, reason: str) -> None:
+        """Keep for its page why it could not be measured; an empty reason removes that."""
+        self._failure.parent.mkdir(parents=True, exist_ok=True)
+        self._failure.write_text(without_paths(reason)) if reason else self._failure.unlink(missing_ok=True)
 
     @property
     def page(self) -> str:

@@ -110,6 +110,7 @@ def execute(
         _check(name, new / chapter.source.name, code, limit, answer, log)
         _finish(new / chapter.source.name, made_from)
         swap(new, out)
+    chapter.note_failure("")
     return chapter.executed
 
 

@@ -148,14 +148,21 @@ def without_tails(source: str) -> str:
 def with_banner(chapter: Chapter) -> dict[str, nbformat.NotebookNode]:
     """Return the executed pages by name; a banner behind the heading says what has changed since."""
     pages = split(chapter.executed_notebook, chapter.name)
-    if changed := chapter.changed():
-        text = (
-            f"This page is stale. Since it was made, this has changed: {', '.join(changed)}. "
-            f"Measure again: `make chapter NAME={chapter.name}`."
-        )
+    changed, texts = chapter.changed(), []
+    if changed:
+        texts.append(f"This page is stale. Since it was made, this has changed: {', '.join(changed)}.")
+    if chapter.failure:
+        texts.append(f"This page is from an earlier run. The last one failed: {in_plain_text(chapter.failure)}")
+    if texts:
+        text = " ".join([*texts, f"Measure again: `make chapter NAME={chapter.name}`."])
         for page in pages.values():
             page.cells.insert(1, nbformat.v4.new_markdown_cell(f":::{{warning}}\n{text}\n:::", id=BANNER))
     return pages
+
+
+def in_plain_text(message: str) -> str:
+    """A message as Markdown shows it letter by letter, in one line."""
+    return re.sub(r"([\\`*_{}\[\]<>#$~|])", r"\\\1", " ".join(message.split()))
 
 
 def gone(page: nbformat.NotebookNode, folder: Path) -> list[str]:
@@ -172,9 +179,10 @@ def gone(page: nbformat.NotebookNode, folder: Path) -> list[str]:
 
 
 def not_measured(chapter: Chapter) -> dict[str, str]:
-    """Return placeholders for the pages of a chapter, by name: heading, what it teaches, and how to measure it."""
+    """Return placeholders for the pages of a chapter, by name: heading, what it teaches, why it failed, how to measure it."""
+    why = f" The last try failed: {in_plain_text(chapter.failure)}" if chapter.failure else ""
     return {
-        name: f"{page.cells[0].source}\n\n:::{{warning}}\nThis chapter was not measured on this machine yet: "
-        f"`make chapter NAME={chapter.name}`, or `make book` for all of them.\n:::\n"
+        name: f"{page.cells[0].source}\n\n:::{{warning}}\nThis chapter was not measured on this machine yet.{why} "
+        f"Measure it: `make chapter NAME={chapter.name}`, or `make book` for all.\n:::\n"
         for name, page in split(chapter.notebook, chapter.name).items()
     }

@@ -20,6 +20,7 @@ class Budget:
         restart alone changes.
     builds: builds of each interpreter that the layouts are linked from, if it is compiled here.
     least: repetitions at least, where there are many cases; three is the fewest that an interval can be made of.
+    chapter_s: what a chapter takes on the whole with its page, on two cores: to say at the start how long the book will take.
     shares: processes at least where it is asked how often something happens: none of thirty excludes that it does in 15 %.
     """
 
@@ -30,6 +31,7 @@ class Budget:
     batch_ms: float
     scale: float
     repeats: int
+    chapter_s: float
     layouts: int = 18
     builds: int = 1
     least: int = 5
@@ -47,13 +49,38 @@ class Budget:
 
 
 BUDGETS = {
-    "smoke": Budget("smoke", restarts=4, blocks=4, seconds=5, batch_ms=1, scale=0.01, repeats=2, layouts=3),
+    "smoke": Budget(
+        "smoke", restarts=4, blocks=4, seconds=5, batch_ms=1, scale=0.01, repeats=2, chapter_s=40, layouts=3
+    ),
     # For a workshop: what an interval needs, and no more. A result, with wide intervals: many verdicts stay undecided.
     "room": Budget(
-        "room", restarts=10, blocks=20, seconds=12, batch_ms=2, scale=0.5, repeats=4, layouts=8, least=3, shares=10
+        "room",
+        restarts=10,
+        blocks=20,
+        seconds=12,
+        batch_ms=2,
+        scale=0.5,
+        repeats=4,
+        chapter_s=95,
+        layouts=8,
+        least=3,
+        shares=10,
     ),
-    "quick": Budget("quick", restarts=22, blocks=40, seconds=55, batch_ms=5, scale=1, repeats=10, layouts=18),
-    "full": Budget("full", restarts=44, blocks=100, seconds=600, batch_ms=5, scale=1, repeats=30, layouts=36, builds=3),
+    "quick": Budget(
+        "quick", restarts=22, blocks=40, seconds=55, batch_ms=5, scale=1, repeats=10, chapter_s=170, layouts=18
+    ),
+    "full": Budget(
+        "full",
+        restarts=44,
+        blocks=100,
+        seconds=600,
+        batch_ms=5,
+        scale=1,
+        repeats=30,
+        chapter_s=520,
+        layouts=36,
+        builds=3,
+    ),
 }
 
 

@@ -1,5 +1,6 @@
 """The verbs, one function each. Errors of the reader end in one sentence, not in a traceback."""
 
+import dataclasses
 import importlib
 import os
 import secrets
@@ -15,7 +16,7 @@ from ffilab.run import paths, settings
 from ffilab.run.budget import BUDGETS
 from ffilab.run.errors import UserError
 from ffilab.run.progress import say, step
-from ffilab.setup import catalogue, environments
+from ffilab.setup import catalogue, environments, linker
 from ffilab.setup.interpreters import uv
 from ffilab.yours import command
 
@@ -55,7 +56,10 @@ def verbs(context):
 verbs.add_command(command.time)
 
 kernels_option = click.option(
-    "--kernels", envvar=settings.KERNELS, default="", help="Labels such as '3.14 3.14t=/path/python', `pair` or `all`."
+    "--kernels",
+    envvar=settings.KERNELS,
+    default="",
+    help="Labels such as '3.14 3.14t=/path/python', `prebuilt`, `pair` or `all`.",
 )
 budget_option = click.option(
     "--budget", envvar=settings.BUDGET, default="quick", show_default=True, help="smoke, room, quick or full."
@@ -74,6 +78,13 @@ def records(source: str) -> Path | None:
     return late("ffilab.measure.foreign").unpacked(source) if source else None
 
 
+def request(kernels: str, budget: str = "") -> catalogue.Request:
+    """What KERNELS asks for. A workshop begins soon: at its budget, prebuilt interpreters serve where none was compiled yet."""
+    asked = catalogue.parse(kernels)
+    soon = budget == "room" and asked.pair == catalogue.COMPILED
+    return dataclasses.replace(asked, pair=catalogue.SOONEST) if soon else asked
+
+
 def budget_name(name: str) -> str:
     if name not in BUDGETS:
         raise UserError(f"BUDGET is {name!r}: it must be one of {', '.join(BUDGETS)}.")
@@ -86,7 +97,8 @@ def budget_name(name: str) -> str:
 @from_option
 def book(kernels, budget, source):
     """Set up what is missing, measure every chapter afresh, render _build/html."""
-    late("ffilab.page.book").book(catalogue.parse(kernels), budget_name(budget or "quick"), source=records(source))
+    budget = budget_name(budget or "quick")
+    late("ffilab.page.book").book(request(kernels, budget), budget, source=records(source))
 
 
 @verbs.command()
@@ -96,9 +108,8 @@ def book(kernels, budget, source):
 @from_option
 def chapter(name, kernels, budget, source):
     """Measure one chapter afresh, then render the book with it."""
-    late("ffilab.page.book").book(
-        catalogue.parse(kernels), budget_name(budget or "quick"), only=name, source=records(source)
-    )
+    budget = budget_name(budget or "quick")
+    late("ffilab.page.book").book(request(kernels, budget), budget, only=name, source=records(source))
 
 
 @verbs.command()
@@ -107,9 +118,8 @@ def chapter(name, kernels, budget, source):
 @budget_option
 def more(name, kernels, budget):
     """Measure another session, with new layouts, on top of those that the pages rest on; then render."""
-    late("ffilab.page.book").book(
-        catalogue.parse(kernels), budget_name(budget or "quick"), only=name or None, more=True
-    )
+    budget = budget_name(budget or "quick")
+    late("ffilab.page.book").book(request(kernels, budget), budget, only=name or None, more=True)
 
 
 @verbs.command()
@@ -138,25 +148,30 @@ further_words = {"ignore_unknown_options": True}
 
 @verbs.command(context_settings=further_words)
 @click.argument("pytest_options", nargs=-1, type=click.UNPROCESSED)
-def test(pytest_options):
+@kernels_option
+def test(pytest_options, kernels):
     """Set up the chapter pair and run the default tests. Further words go to pytest."""
-    sys.exit(pytest("not full", "worksteal", *pytest_options))
+    sys.exit(pytest(kernels, "not full", "worksteal", *pytest_options))
 
 
 @verbs.command("test-all", context_settings=further_words)
 @click.argument("pytest_options", nargs=-1, type=click.UNPROCESSED)
-def test_all(pytest_options):
+@kernels_option
+def test_all(pytest_options, kernels):
     """Set up the chapter pair and run the long tests. Further words go to pytest."""
     # By file: what measures or renders for many tests of a file does it once.
-    sys.exit(pytest("full", "loadfile", *pytest_options))
+    sys.exit(pytest(kernels, "full", "loadfile", *pytest_options))
 
 
-def pytest(part: str, shared_by: str, *options: str) -> int:
+def pytest(kernels: str, part: str, shared_by: str, *options: str) -> int:
     """Set up, for the long tests also what says that it is slow to build; run the tests with this marker expression on all cores.
 
     shared_by: how pytest-xdist hands them out. Returns pytest's exit code, and 0 if options chose none of these tests.
     """
-    late("ffilab.page.book").set_up(catalogue.parse("pair"), slow=part == "full")
+    asked = catalogue.parse(kernels or "pair")
+    if lacking := [one.label for one in catalogue.CHAPTER_PAIR if one not in (*asked.required, *asked.named)]:
+        raise UserError(f"The tests need the chapter pair, and KERNELS lacks {' and '.join(lacking)}: add it.")
+    late("ffilab.page.book").set_up(asked, slow=part == "full")
     command = [sys.executable, "-m", "pytest", "-m", part, "-n", "auto", "--maxprocesses", "4", "--dist", shared_by]
     code = subprocess.run([*command, "--durations=15", *options], cwd=paths.ROOT).returncode
     return 0 if code == 5 and options else code
@@ -229,9 +244,10 @@ def lab(name, kernels, budget):
     budget = budget_name(budget or "room")
     notebook = chapters.chapter(name).source if name else paths.NOTEBOOKS
     built = chapters.with_uses(name) if name else None
-    labels = [interpreter.label for interpreter in late("ffilab.page.book").set_up(catalogue.parse(kernels), built)]
+    labels = [interpreter.label for interpreter in late("ffilab.page.book").set_up(request(kernels, "room"), built)]
     late("ffilab.setup.layout_pool").make(pool, labels, BUDGETS[budget].layouts, secrets.randbits(32))
-    environment = {**os.environ, **settings.telling(layouts=str(pool)), settings.BUDGET: budget}
+    told = settings.telling(layouts=str(pool), linker=linker.version(linker.find()) or None)
+    environment = {**os.environ, **told, settings.BUDGET: budget}
     environment |= {"JUPYTER_PATH": str(paths.ROOT / "kernels"), "PYTHONPATH": str(paths.ROOT)}
     environment[settings.BUILD] = str(paths.BUILD / "lab")
     command = [

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 import psutil
 
-from ffilab.run import quota
+from ffilab.run import quota, settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import NATIVE_OUT, ROOT
 
@@ -93,6 +93,7 @@ def facts(chapter: str = "") -> dict:
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "libc": " ".join(platform.libc_ver()).strip() or "unknown",
         "compiler": quota.read(NATIVE_OUT / chapter / COMPILER) or compiler_version() or "none",
+        "linker": settings.told("linker", "none"),
         "commit": commit(),
         **noise(),
     }

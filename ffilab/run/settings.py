@@ -17,6 +17,8 @@ BUILD = "FFILAB_BUILD"
 RUN = bootstrap.RUN
 # A JSON object: what a verb tells the processes that it starts; see `told`.
 TOLD = "FFILAB_TOLD"
+# Nothing but packages is downloaded: no interpreter, no source of one, no linker.
+NO_DOWNLOADS = "FFILAB_NO_DOWNLOADS"
 # Addresses to be used instead of a download, for tests.
 SOURCE_MIRROR = "FFILAB_SOURCE_MIRROR"
 # Where link_recorder.py, which runs alone, keeps what it records.
@@ -29,8 +31,13 @@ def everything_told() -> dict:
 
 
 def told(name: str, default=None):
-    """Return one setting of the verb: `source`, `earlier`, `layouts`, `interpreters`, `progress`, `alone`."""
+    """Return one setting of the verb: `source`, `earlier`, `layouts`, `linker`, `interpreters`, `progress`, `alone`."""
     return everything_told().get(name, default)
+
+
+def no_downloads() -> bool:
+    """Did the reader forbid downloads of interpreters and of the linker?"""
+    return bool(os.environ.get(NO_DOWNLOADS))
 
 
 def languages() -> list[str]:

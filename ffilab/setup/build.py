@@ -16,9 +16,10 @@ import platform
 import re
 import shutil
 import subprocess
+import sys
 import tarfile
 import time
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from ffilab import doctor
@@ -27,9 +28,9 @@ from ffilab.run.locks import hold
 from ffilab.run.machine import compiler, compiler_version, fixed_addresses
 from ffilab.run.paths import cache, swap
 from ffilab.run.progress import Step, minutes, say, step
-from ffilab.run.subprocesses import explain_os_errors, logged, tail, without_make
+from ffilab.run.subprocesses import explain_os_errors, group, logged, tail, without_make
 from ffilab.setup import relink, sources
-from ffilab.setup.catalogue import Interpreter, Source
+from ffilab.setup.catalogue import BY_LABEL, Interpreter, Source
 from ffilab.setup.recipe import CONFIGURE, FIXED, TRAINING, executable, prefix
 
 NEEDED_BYTES = 1_500_000_000
@@ -179,8 +180,8 @@ def _compile(interpreter: Interpreter, number: int, work: Path, whole: bool) -> 
     cc, jobs, began = compiler(), os.cpu_count() or 1, time.monotonic()
     environment, last = {**without_make(), "CC": cc, **FIXED}, last_seconds()
     say(
-        f"  {interpreter.name}: no prebuilt one at hand, compiling {interpreter.source.release} on {jobs} cores "
-        f"({f'the last time it took {minutes(last)}' if last else 'about five minutes on two cores'})"
+        f"  {interpreter.name}: compiling {interpreter.source.release} on {jobs} cores, so that its layouts can be drawn "
+        f"({f'the last time it took {minutes(last)}' if last else 'once; about five minutes on two cores'})"
     )
     with step(f"compile {interpreter.name}") as bar:
         tree, log = unpacked(interpreter.source, work, bar), work / "build.log"
@@ -228,3 +229,22 @@ def _compile(interpreter: Interpreter, number: int, work: Path, whole: bool) -> 
     # One that takes the place of another: killed while that is removed, half of it would pass for a whole one.
     swap(staged, final)
     shutil.rmtree(work)
+
+
+@contextmanager
+def in_the_background(interpreters: list[Interpreter]):
+    """Build each in a process of its own, which ends with this context: its serial parts then fill the pauses of another's.
+
+    Whoever asks for one meanwhile waits for it, and builds it if that failed.
+    """
+    with ExitStack() as running:
+        for interpreter in interpreters:
+            command = [sys.executable, "-m", "ffilab.setup.build", interpreter.label]
+            running.enter_context(
+                group(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            )
+        yield
+
+
+if __name__ == "__main__":
+    build(BY_LABEL[sys.argv[1]])

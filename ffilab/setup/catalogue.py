@@ -79,6 +79,10 @@ def both_builds(labels: list[str]) -> list[str]:
     return [version for version in SOURCES if {version, f"{version}t"} <= set(labels)]
 
 
+# How the chapter pair is to be had. Compiled here, so that layouts can be drawn; as somebody else compiled it; or whatever takes least time.
+COMPILED, PREBUILT, SOONEST = "compiled", "prebuilt", "soonest"
+
+
 @dataclass(frozen=True)
 class Request:
     """What the reader asked for with KERNELS.
@@ -86,11 +90,13 @@ class Request:
     named: interpreter to path of an executable, for those that the reader supplies.
     required: these must be there, by compiling if need be.
     optional: taken along only if nothing has to be compiled for them.
+    pair: how the chapter pair is to be had, COMPILED, PREBUILT or SOONEST.
     """
 
     named: dict[Interpreter, str]
     required: tuple[Interpreter, ...]
     optional: tuple[Interpreter, ...]
+    pair: str = COMPILED
 
 
 def _short(word: str) -> str:
@@ -99,7 +105,7 @@ def _short(word: str) -> str:
 
 
 def parse(kernels: str | None) -> Request:
-    """Read KERNELS: empty (default), `pair`, `all`, or labels such as "3.14 3.14t=/usr/bin/python3.14t".
+    """Read KERNELS: empty (default), `prebuilt`, `pair`, `all`, or labels such as "3.14 3.14t=/usr/bin/python3.14t".
     A path with a space or a comma stands in quotes.
 
     Raises UserError for an unknown label.
@@ -110,8 +116,11 @@ def parse(kernels: str | None) -> Request:
         words = list(separated)
     except ValueError as error:
         raise UserError(f"KERNELS is {_short(kernels)}, which cannot be read ({error}): close its quotes.") from None
+    others = tuple(i for i in ALL if i not in CHAPTER_PAIR)
     if not words:
-        return Request({}, CHAPTER_PAIR, tuple(i for i in ALL if i not in CHAPTER_PAIR))
+        return Request({}, CHAPTER_PAIR, others)
+    if words == [PREBUILT]:
+        return Request({}, CHAPTER_PAIR, others, PREBUILT)
     if words == ["pair"]:
         return Request({}, CHAPTER_PAIR, ())
     if words == ["all"]:

@@ -6,13 +6,15 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
+from ffilab.run import settings
 from ffilab.run.errors import UserError
-from ffilab.run.paths import LOGS
+from ffilab.run.paths import LOGS, swap
 from ffilab.run.progress import say, step
 from ffilab.run.subprocesses import explain_os_errors, logged, tail
-from ffilab.setup import build
+from ffilab.setup import build, linker
 from ffilab.setup.catalogue import Request
 from ffilab.setup.installed import FACTS, Installed, folder, load, python
 from ffilab.setup.interpreters import Found, find, probe, suits, uv
@@ -95,12 +97,33 @@ def packages(executable: Path) -> dict[str, str]:
     return {package["name"]: package["version"] for package in json.loads(listing)}
 
 
+def provide_linker() -> None:
+    """Fetch the linker that orders functions into the cache if this machine has none. Where that fails, say so."""
+    if linker.find() or settings.no_downloads():
+        return
+    target, log = linker.of_wheel().parent, LOGS / "linker.log"
+    with explain_os_errors(str(target)), step("fetch the linker lld (a wheel of about 100 MB, once)"):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+            new = Path(scratch) / "new"
+            command = [uv(), "pip", "install", "--require-hashes", "--no-config", "--no-deps", "--target", str(new)]
+            if logged([*command, "-r", str(linker.LOCK)], log):
+                say(f"  it could not be fetched ({tail(log, 1)})")
+                return
+            (new / linker.NAME).write_text(linker.OF_WHEEL)
+            (new / linker.NAME).chmod(0o755)
+            swap(new, target)
+    linker.find.cache_clear()
+
+
 def provision(request: Request) -> list[Installed]:
     """Set up the interpreters of a request with their environments. Say which were left out, and how to add them."""
     usable, left_out = find(request)
     interpreters = [make(interpreter) for interpreter in usable]
     for installed in interpreters:
         say(f"  {installed.name}: {installed.facts['version'].split(' (')[0]}, route {installed.facts['route']}")
+    if any(installed.facts["route"] == "source" for installed in interpreters):
+        provide_linker()
     if left_out:
         labels = " ".join(interpreter.label for interpreter in left_out)
         say(f"  left out, as they would have to be compiled: {labels} (add them with KERNELS=all)")

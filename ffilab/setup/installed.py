@@ -64,6 +64,14 @@ def load(interpreter: Interpreter) -> Installed:
     return Installed(interpreter, python(interpreter), loaded)
 
 
+def is_set_up(interpreter: Interpreter) -> bool:
+    """Has it an environment that it can be loaded from?"""
+    try:
+        return bool(load(interpreter))
+    except UserError:
+        return False
+
+
 def soabi(interpreter: Installed) -> str:
     """The tag of extensions for this interpreter, such as cpython-314t-x86_64-linux-gnu."""
     return _soabi(interpreter.python)
@@ -80,12 +88,8 @@ def present() -> list[Installed]:
     interpreters = []
     chosen = settings.told("interpreters")
     for interpreter in ALL:
-        if chosen and interpreter.label not in chosen:
-            continue
-        try:
+        if (not chosen or interpreter.label in chosen) and is_set_up(interpreter):
             interpreters.append(load(interpreter))
-        except UserError:
-            continue
     return interpreters
 
 

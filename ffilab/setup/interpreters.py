@@ -12,11 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ffilab.run import settings
 from ffilab.run.errors import UserError
+from ffilab.run.machine import compiler_version
 from ffilab.run.paths import cache
-from ffilab.run.progress import say
-from ffilab.setup import build
-from ffilab.setup.catalogue import Interpreter, Request
+from ffilab.run.progress import say, step
+from ffilab.setup import build, sources
+from ffilab.setup.catalogue import CHAPTER_PAIR, COMPILED, PREBUILT, SOONEST, Interpreter, Request
 
 PROBE = """
 import importlib.util, json, sys, sysconfig
@@ -115,7 +117,7 @@ class Downloads:
 
     def install(self, interpreter: Interpreter, required: bool) -> Found | None:
         lately = self._note.exists() and time.time() - self._note.stat().st_mtime < A_DAY_S
-        if self.failed or (lately and not required):
+        if self.failed or settings.no_downloads() or (lately and not required):
             return None
         say(f"  {interpreter.name}: asking uv to download it")
         try:
@@ -148,6 +150,7 @@ def in_cache(interpreter: Interpreter) -> Found | None:
 
 
 def source(interpreter: Interpreter) -> Found:
+    """Compile it, or take it from the cache. Raises UserError."""
     return Found(interpreter, str(build.build(interpreter)), "source")
 
 
@@ -166,7 +169,8 @@ def find(request: Request) -> tuple[list[Found], list[Interpreter]]:
         for interpreter in (i for i in wanted if i not in chosen):
             by_version.setdefault(interpreter.version, []).append(interpreter)
         for group in by_version.values():
-            for interpreter, result in zip(group, _by_one_route(group, downloads, required)):
+            how = request.pair if set(group) <= set(CHAPTER_PAIR) else SOONEST
+            for interpreter, result in zip(group, _by_one_route(group, downloads, required, how)):
                 if result:
                     chosen[interpreter] = result
                 else:
@@ -174,16 +178,46 @@ def find(request: Request) -> tuple[list[Found], list[Interpreter]]:
     return sorted(chosen.values(), key=lambda f: f.interpreter), left_out
 
 
-def _by_one_route(group: list[Interpreter], downloads: Downloads, required: bool) -> Iterator[Found | None]:
+def _by_one_route(group: list[Interpreter], downloads: Downloads, required: bool, how: str) -> Iterator[Found | None]:
     """One result for each of the group, each as soon as it is there."""
-    for route in (known_to_uv, in_cache, lambda interpreter: downloads.install(interpreter, required)):
+
+    def download(interpreter: Interpreter) -> Found | None:
+        return downloads.install(interpreter, required)
+
+    if required and how == COMPILED and can_compile(group):
+        with build.in_the_background([interpreter for interpreter in group[1:] if not build.built(interpreter)]):
+            yield from map(source, group)
+        return
+    prebuilt = (known_to_uv, download)
+    for route in (*prebuilt, in_cache) if how == PREBUILT else (in_cache, *prebuilt):
         # Where one of them does not come by it, the others are not asked.
         results = list(itertools.takewhile(bool, map(route, group)))
         if len(results) == len(group):
             yield from results
             return
+    if required and how == PREBUILT:
+        labels = " and ".join(interpreter.label for interpreter in group)
+        raise UserError(
+            f"There is no prebuilt CPython {labels} on this machine, and uv cannot download one: name your own with KERNELS, or leave "
+            "KERNELS out to compile them."
+        )
     if required or all(map(build.built, group)):
         yield from map(source, group)
     else:
         # Optional and nothing for all of them: take what needs no compiling, one by one.
         yield from (known_to_uv(i) or in_cache(i) for i in group)
+
+
+def can_compile(group: list[Interpreter]) -> bool:
+    """Are a compiler and the source of one version here, or to be had? If the source is not, say why."""
+    if all(map(build.built, group)):
+        return True
+    if not compiler_version():
+        return False
+    try:
+        with step(f"source of CPython {group[0].source.release}") as bar:
+            sources.fetch(group[0].source, bar)
+    except UserError as error:
+        say(f"  {error}")
+        return False
+    return True

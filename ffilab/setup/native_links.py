@@ -25,7 +25,7 @@ from ffilab.run.errors import UserError
 from ffilab.run.machine import compiler, compiler_version, version_of
 from ffilab.run.paths import cache
 from ffilab.run.progress import say
-from ffilab.setup import link_recorder, relink
+from ffilab.setup import link_recorder, linker, relink
 from ffilab.setup.link_recorder import BUILT, DESCRIPTION, name_of
 
 FOLDER, LIBRARIES, FUNCTIONS = "links", "libraries", "functions.json"
@@ -92,10 +92,11 @@ def _cxx() -> list[str]:
 
 
 def digest() -> str:
-    """Ten digits that change with the compilers of the native projects, and with what they add and keep. Raises UserError if there is
+    """Ten digits that change with the compilers of the native projects, with the linker, and with what they add and keep. Raises UserError if there is
     none."""
     of_cxx = " ".join([*_cxx(), version_of(tuple(_cxx()))])
-    who = [compiler(), compiler_version(), of_cxx, Path(link_recorder.__file__).read_text()]
+    recorder = Path(link_recorder.__file__).read_text()
+    who = [compiler(), compiler_version(), of_cxx, linker.version(linker.find()), recorder]
     return hashlib.sha256("\0".join(who).encode()).hexdigest()[:10]
 
 
@@ -124,7 +125,7 @@ def _settle(folder: Path) -> None:
     if not functions:
         raise UserError(f"{folder.name} has no function with a section of its own.")
     (folder / FUNCTIONS).write_text(json.dumps(functions))
-    if relink.linker():
+    if linker.find():
         with tempfile.TemporaryDirectory() as scratch:
             again = link(folder, Path(scratch) / "again.so", random.Random(0))
             if symbols(again, "--dynamic") != symbols(built, "--dynamic"):
@@ -140,8 +141,6 @@ def symbols(library: Path, *options: str) -> set[str]:
 
 def link(record: Path, target: Path, order: random.Random) -> Path:
     """Link what a record is of, its functions in random order behind a random pad. Raises UserError if that cannot be."""
-    if not relink.linker():
-        raise UserError("There is no linker that orders functions (lld): `make doctor` names its package.")
     described = json.loads((record / DESCRIPTION).read_text())
     functions = tuple(relink.Function(*pair) for pair in json.loads((record / FUNCTIONS).read_text()))
     placed = relink.shuffled(functions, order)

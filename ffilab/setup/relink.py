@@ -19,6 +19,7 @@ from pathlib import Path
 
 from ffilab.run.errors import UserError
 from ffilab.run.machine import compiler
+from ffilab.setup import linker
 from ffilab.setup.catalogue import BY_LABEL
 from ffilab.setup.installed import load
 
@@ -39,8 +40,6 @@ PADDING = (
     '.section .text.{pad},"ax"\n.globl {pad}\n.hidden {pad}\n.type {pad},%function\n{pad}:\n.skip {size}\n'
     '.size {pad},.-{pad}\n.section .note.GNU-stack,"",%progbits\n'
 )
-# The linker that takes an order of functions.
-LINKER = "lld"
 
 
 @dataclass(frozen=True)
@@ -54,11 +53,6 @@ class Function:
     def part(self) -> str:
         """The part of the program to which the compiler, or its profile, assigned it."""
         return next((part for part in PARTS if self.section.startswith(part)), NORMAL)
-
-
-def linker() -> str | None:
-    """The linker that orders functions, if it is here."""
-    return LINKER if shutil.which(f"ld.{LINKER}") else None
 
 
 def prefix(label: str) -> Path:
@@ -86,7 +80,7 @@ def missing(label: str) -> str | None:
     """Return what is lacking to link this interpreter again here; None if nothing is."""
     if not (objects(label) / ARCHIVE).exists():
         return f"CPython {label} was not compiled here, and its objects are not known"
-    return None if linker() else "there is no linker that orders functions (lld): `make doctor` names its package"
+    return None if linker.find() else linker.lacking()
 
 
 @functools.cache
@@ -156,7 +150,7 @@ def run(
     Raises UserError if that fails.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    command = [*(tool or compiler().split()), "-o", target.absolute(), f"-fuse-ld={LINKER}"]
+    command = [*(tool or compiler().split()), "-o", target.absolute(), "-fuse-ld=lld", f"-B{linker.needed().parent}"]
     with tempfile.TemporaryDirectory() as scratch:
         if order is not None:
             symbols = Path(scratch) / "order"

@@ -61,8 +61,8 @@ def _fetch(source: Source, target: Path, step: Step) -> Path:
         if sha256(target) == source.sha256:
             return target
         target.unlink()
-    refusals = []
-    for url in candidate_urls(source):
+    refusals = [f"{settings.NO_DOWNLOADS} forbids downloads"] if settings.no_downloads() else []
+    for url in () if settings.no_downloads() else candidate_urls(source):
         partial = target.with_suffix(".part")
         try:
             _download(url, partial, step)

@@ -195,7 +195,7 @@ def test_a_clone_that_cannot_be_written(monkeypatch):
             (clone / name).parent.mkdir(exist_ok=True)
             shutil.copy(ROOT / name, clone / name)
         before = sorted(clone.rglob("*"))
-        said = fake_source.sentence(as_nobody(clone, "book"))
+        said = fake_source.sentence(as_nobody(clone, "html"))
         assert "Permission denied" in said
         assert "make this folder writable for you" in said
         assert sorted(clone.rglob("*")) == before
