@@ -10,7 +10,6 @@ import pytest
 
 from ffilab import doctor
 from ffilab.run.paths import ROOT
-from tests.needed_packages import needed
 
 README, MANUAL = ((ROOT / path).read_text(encoding="utf-8") for path in ("README.md", "book/measure_yours.md"))
 # What was built, and what the pages say of the records of this machine and of poorer ones.
@@ -27,11 +26,6 @@ def ways_to_install(text: str) -> list[str]:
 
 def test_readme_and_manual_install_in_the_same_ways():
     assert ways_to_install(README) == ways_to_install(MANUAL)
-
-
-def test_the_line_of_the_readme_is_what_is_needed():
-    (line,) = re.findall(r"^sudo apt-get install (.+)$", README, re.M)
-    assert sorted(line.split()) == sorted(needed())
 
 
 def lacking() -> str:
