@@ -76,6 +76,11 @@ def figure(
         _glued(name, "text/html", shown)
 
 
+def nothing(why: str) -> None:
+    """Say in the place of a figure or a table what was missing for it."""
+    display(Markdown(f"*Nothing to show here: {plain(why)}.*"))
+
+
 def _glued(name: str, kind: str, shown: str, **kept) -> None:
     """Hand something to the page: the same record that myst_nb.glue writes; importing myst_nb would bring Sphinx into the measured
     kernels."""
