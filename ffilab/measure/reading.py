@@ -5,7 +5,7 @@
 
 import itertools
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
