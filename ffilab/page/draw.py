@@ -171,7 +171,7 @@ def spread_out(frame: pd.DataFrame) -> pd.DataFrame:
 
 def glue(name: str, value: str) -> None:
     """Hand a text to the prose: {glue:text}`name`. Marked if this is a smoke test: the page's banner says the rest."""
-    _glued(name, "text/plain", repr(f"{value} ({short(mark())})" if mark() else value))
+    _glued(name, "text/plain", repr(f"{value} ({short(mark())})" if value and mark() else value))
 
 
 def table(
