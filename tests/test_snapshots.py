@@ -10,6 +10,7 @@ import difflib
 import html
 import json
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,7 @@ def contents(notebook) -> dict:
     return {"texts": dict(sorted(texts.items())), "figures": figures, "tables": tables}
 
 
+@cache
 def ledger(variant: str) -> dict[str, dict]:
     """What the ledger says of each chapter's claims, whatever the controls of records that were cut down."""
     rows = {chapter: {} for chapter in chapter_names()}
@@ -79,14 +81,9 @@ def snapshot(chapter: Chapter, rows: dict) -> str:
     return json.dumps(said, indent=1, ensure_ascii=False) + "\n"
 
 
-@pytest.fixture(scope="module")
-def rows():
-    return {variant: ledger(variant) for variant in {variant for _, variant in PAGES}}
-
-
 @pytest.mark.parametrize(("chapter", "variant"), PAGES)
-def test_page_says_what_it_said(chapter, variant, executed, rows, pytestconfig):
-    file, shown = SNAPSHOTS / f"{chapter}-{variant}.json", snapshot(executed, rows[variant])
+def test_page_says_what_it_said(chapter, variant, executed, pytestconfig):
+    file, shown = SNAPSHOTS / f"{chapter}-{variant}.json", snapshot(executed, ledger(variant))
     if pytestconfig.getoption("--renew"):
         file.write_text(shown)
     kept = file.read_text()
