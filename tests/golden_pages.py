@@ -1,4 +1,4 @@
-"""Pages made from the golden records, as measured and changed: each is executed once, and shared by all tests of a run.
+"""Pages made from golden records, as measured, changed, or of poor machines: each is executed once, and shared by all tests of a run.
 
 The worker processes of pytest-xdist share a folder; a lock for each page lets one of them execute it and the others wait.
 """
@@ -8,6 +8,7 @@ import os
 from contextlib import contextmanager
 from pathlib import Path
 
+from ffilab.judge.claims import chapter_names
 from ffilab.page.chapters import Chapter
 from ffilab.page.execute import execute
 from tests.changed_records import EFFECTLESS, INVERTED, changed
@@ -15,6 +16,18 @@ from tests.changed_records import EFFECTLESS, INVERTED, changed
 GOLDEN = Path(__file__).with_name("golden")
 MEASURED = "measured"
 VARIANTS = (MEASURED, INVERTED, EFFECTLESS)
+# Of machines that lack something: golden/make.py says what.
+POOR, SMALL_PAGES = "poor", "small-pages"
+FOLDERS = {MEASURED: GOLDEN, **{name: GOLDEN.with_name(f"golden-{name}") for name in (POOR, SMALL_PAGES)}}
+
+
+def chapters_of(variant: str) -> list[str]:
+    """The chapters of which a variant has records."""
+    return [name for name in chapter_names() if (FOLDERS.get(variant, GOLDEN) / name).exists()]
+
+
+# All (chapter, variant) of which there is a page.
+PAGES = [(name, variant) for variant in (*VARIANTS, POOR, SMALL_PAGES) for name in chapters_of(variant)]
 
 
 def folder() -> Path:
@@ -33,8 +46,8 @@ def locked(name: str):
 
 def records(variant: str) -> Path:
     """The folder of records of a variant."""
-    if variant == MEASURED:
-        return GOLDEN
+    if variant in FOLDERS:
+        return FOLDERS[variant]
     target = folder() / "records" / variant
     with locked(f"records-{variant}"):
         if not target.exists():

@@ -49,7 +49,7 @@ def written(tmp_path, monkeypatch):
         (BELOW, "It takes 2.00 [1.67, 2.50] times as long the other way round."),
         (AROUND, "No difference is seen: 1.00 [0.90, 1.10]."),
         (None, sentences.NOTHING),
-        ("was not built", sentences.NOTHING),
+        ("it was not built", "Too little was measured here to say: it was not built."),
     ],
 )
 def test_an_answer_chooses_the_form(written, number, said):

@@ -88,7 +88,7 @@ def test_an_experiment_that_is_run_again_takes_the_place_of_the_first(session):
         assert list(frame.ns) == [ns]
     assert len(session.record.children) == 2
     assert session.record.children[0]["seed"] != session.record.children[1]["seed"]
-    assert session.run("again", [], 1).empty
+    assert session.run("again", [], 1, columns=("ns",)).empty
 
 
 def test_some_interpreters_may_fail_and_others_not(session):
@@ -98,9 +98,13 @@ def test_some_interpreters_may_fail_and_others_not(session):
         session.run("must", list(died.values()), 1, may_fail=[FREE_THREADED])
 
 
-def test_without_cases_there_is_an_empty_frame(session):
-    assert session.run("nothing to do", [], 3).empty
-    assert session.frame("nothing to do").empty
+def test_without_cases_there_is_a_frame_of_the_columns_that_were_named(session):
+    frame = session.run("nothing", [], 3, columns=("kind", "log"))
+    assert frame.empty
+    assert not (frame.kind == "copy").any()
+    assert list(frame.columns) == ["interpreter", "kind", "log", "process", "round", "ended", "session"]
+    with pytest.raises(ValueError, match="no case"):
+        session.run("without columns", [], 3)
     with pytest.raises(UserError, match="make chapter NAME=chapter"):
         session.frame("never run")
 

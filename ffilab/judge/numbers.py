@@ -18,6 +18,12 @@ from ffilab.measure.record import once
 NOT_MEASURED = "was not measured"
 Made = Measurement | Estimate | Interval | str | None
 Makers = dict[str, Callable[[], Made]]
+ONE_CORE = "there is one core here, and what runs at once takes two"
+
+
+def at_once(session, make: Callable[[], Made]) -> Callable[[], Made]:
+    """The maker of a number that says something only where two threads, or two processes, can run at once."""
+    return lambda: ONE_CORE if session.machine["cores_usable"] < 2 else make()
 
 
 @dataclass(frozen=True)

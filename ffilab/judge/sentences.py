@@ -12,7 +12,7 @@ number}; on its size with kind = "size"), or whether a number is there at all (k
 than}); or a list of them. A form stands under the answers, in the order of the questions: "yes no". A * stands for any answer; what
 is left out at the end, or a -, is not looked at, so that its number need not be there. The first form that fits is taken, and there must
 be one for all answers; a sentence that asks nothing has one, `text`. `few`: where a number that is looked at is not there, or has no
-interval; without it NOTHING is said.
+interval; without it NOTHING is said, with the reason, where there is one.
 
 Poured in: `{value}`, the number of the first question, and what `with` names: numbers, other sentences and fragments ("@name"). `{x}` is a
 number with its interval, `{x:ns}` with a unit, `{x:%}` in per cent, `{x:+ns}` with its sign, `{x:~ns}` by the ends of its interval alone where
@@ -144,13 +144,21 @@ class Said(Mapping[str, str]):
     def _say(self, sentence: Sentence) -> str:
         form = sentence.form(tuple(question.answer(self._session, self._numbers) for question in sentence.questions))
         form = sentence.few if form is None else form
+        if form == NOTHING:
+            return self._nothing(sentence)
         others = {alias: self[name[1:]] for alias, name in sentence.poured.items() if name.startswith("@")}
         with_own = re.sub(r"\{[^}]*\}|\s", "", form)
         if with_own and any(others.get(alias) == NOTHING for alias in re.findall(r"\{(\w+)", form)):
             # In the middle of a sentence it would say nothing, badly.
-            return NOTHING
+            return self._nothing(sentence)
         poured = {alias: Poured(self._numbers[name]) for alias, name in sentence.poured.items() if alias not in others}
         return form.format(**poured, **{alias: Text(said) for alias, said in others.items()})
+
+    def _nothing(self, sentence: Sentence) -> str:
+        """That too little was measured; by itself, and not in the middle of another sentence, with the reason that a number has."""
+        missing = (self._numbers[question.number].missing for question in sentence.questions)
+        why = next((one for one in missing if one and one != numbers.NOT_MEASURED), "")
+        return f"{NOTHING[:-1]}: {why}." if why and not sentence.part else NOTHING
 
     def __iter__(self) -> Iterator[str]:
         """The names of those that stand alone: no parts, and no fragment that a sentence takes up."""

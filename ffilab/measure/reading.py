@@ -5,7 +5,7 @@
 
 import itertools
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -234,7 +234,7 @@ class Reading(Session):
     def time(self, name: str, arms: list[Arm], *_, **__) -> Record:
         return self.timed(name)
 
-    def run(self, title: str, cases: list, repeats: int, may_fail: bool | Collection[str] = False) -> pd.DataFrame:
+    def run(self, title: str, *_, **__) -> pd.DataFrame:
         return self.frame(title)
 
     def observe(self, title: str, look: Callable, *arguments):

@@ -224,6 +224,7 @@ class Record:
         Columns: interpreter, the named factors of the case, the values of the result (nested ones with a dot between
         the names), process (their number, in the order of running), round, ended. A process that brought nothing has
         one row, with its factors and how it ended. Of an experiment that was run again, the last run counts.
+        Of an experiment without a case there is no row, and the columns are those that it named.
         Processes that stayed disturbed are left out, unless that would be more than half of all, or of those of one case; what
         was measured again stands in the place of what it replaces.
 
@@ -246,8 +247,12 @@ class Record:
         else:
             kept = chosen(places, mostly_lost(places) if whole is None else whole)
             rows = [row for line in kept for row in rows_of(line)]
-        frame = self.frames[asked] = pd.DataFrame(rows, columns=None if rows else ["interpreter", *HOW])
+        frame = self.frames[asked] = pd.DataFrame(rows, columns=None if rows else self._columns(title))
         return frame.copy()
+
+    def _columns(self, title: str) -> list[str]:
+        """Of a frame without rows."""
+        return ["interpreter", *self._last(title).get("columns", []), *HOW]
 
 
 def medians(rows: np.ndarray) -> np.ndarray:

@@ -96,7 +96,12 @@ class Measuring(Session):
 
     @alone()
     def run(
-        self, title: str, cases: list[Case | Program | Step], repeats: int, may_fail: bool | Collection[str] = False
+        self,
+        title: str,
+        cases: list[Case | Program | Step],
+        repeats: int,
+        may_fail: bool | Collection[str] = False,
+        columns: Collection[str] = (),
     ) -> pd.DataFrame:
         """Run every case `repeats` times, each round in a fresh random order; write every outcome; return the frame.
 
@@ -104,12 +109,17 @@ class Measuring(Session):
 
         may_fail: whether a process may bring nothing, or the interpreters on which it may. Where it must not, UserError is
         raised, with the case and how it ended. An experiment that is run again, in JupyterLab, takes the place of the first.
+        columns: where a machine may have no case at all, the factors and values that readers of the frame look at.
+        Raises ValueError if there is no case, and no column is named.
         """
+        if not cases and not columns:
+            raise ValueError(f"{title}: there is no case, and columns say what a frame without rows has")
         order = random.Random(self._next_seed(title))
         # All processes of a round share the layout of their interpreter.
         pool = layouts.current(sorted({case.interpreter for case in cases if isinstance(case, Case)}))
         given = runner.turns(pool, repeats, order) if pool else [None] * repeats
-        self._write("experiment", title=title, run=self._runs[title], processes=repeats * len(cases))
+        named = {} if cases else {"columns": list(columns)}
+        self._write("experiment", title=title, run=self._runs[title], processes=repeats * len(cases), **named)
         planned: list[Planned] = []
         with Reporter(title, repeats * len(cases)) as reporter:
             for number in range(repeats):

@@ -74,6 +74,8 @@ def begin(chapter: str, gil_enabled: bool) -> Session:
     if not session.budget.is_result:
         say("**This is a smoke test. It proves that the code runs; none of its figures is a result.**")
     say("Interpreters: {labels}.", labels=", ".join(session.interpreters))
+    if facts["cores_usable"] < 2:
+        say("This run had one core: what threads gain or lose at once, it cannot show.")
     if alone := ", ".join(basis.one_binary(session.rests_on)):
         only = (
             "No layouts were drawn of {labels}: what this page says holds for *this binary*, and not for the version."

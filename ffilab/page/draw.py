@@ -6,6 +6,7 @@ A figure has two colourings, for light and for dark pages, and carries its alt t
 import base64
 import html
 import json
+import math
 import re
 from functools import partial
 
@@ -67,13 +68,22 @@ def figure(
 ) -> None:
     """Display `plot(figure)` for light and dark pages, under a caption that states its finding.
 
-    numbers: what the alt text says besides the caption. data: what is drawn, as a table; a link beside the figure holds it as CSV.
+    numbers: what the alt text says besides the caption. data: what is drawn, as a table; a link beside the figure holds it as CSV; without
+    rows the caption stands alone.
     name: the page can show the figure anywhere, also above the cell that draws it, by the directive `{glue} name`.
     """
-    shown = framed(plot, caption, numbers, size) + ("" if data is None else csv_link(data, "figure"))
+    if data is not None and data.empty:
+        shown = f"<p><em>{translated('Nothing to draw here.')}</em> {with_code(translated(caption))}</p>"
+    else:
+        shown = framed(plot, caption, numbers, size) + ("" if data is None else csv_link(data, "figure"))
     display(HTML(shown))
     if name:
         _glued(name, "text/html", shown)
+
+
+def nothing(why: str) -> None:
+    """Say in the place of a figure or a table what was missing for it."""
+    display(Markdown(f"*Nothing to show here: {plain(why)}.*"))
 
 
 def _glued(name: str, kind: str, shown: str, **kept) -> None:
@@ -161,7 +171,7 @@ def spread_out(frame: pd.DataFrame) -> pd.DataFrame:
 
 def glue(name: str, value: str) -> None:
     """Hand a text to the prose: {glue:text}`name`. Marked if this is a smoke test: the page's banner says the rest."""
-    _glued(name, "text/plain", repr(f"{value} ({short(mark())})" if mark() else value))
+    _glued(name, "text/plain", repr(f"{value} ({short(mark())})" if value and mark() else value))
 
 
 def table(
@@ -184,13 +194,16 @@ def table(
         keep_table(frame, caption, keep)
     whole = f"{rows_of(frame, links)}{csv_link(frame, 'table')}"
     marked, caption = mark(), translated(caption)
-    if fold:
+    if fold and len(frame):
         display(HTML(folded(with_code(caption) + (f" <b>({marked})</b>" if marked else ""), whole)))
         return
+    part = frame if rows is None else frame[rows]
     if caption:
-        display(Markdown(f"*{caption}*" + (f" **({marked})**" if marked else "")))
-    if columns or rows is not None:
-        part = frame if rows is None else frame[rows]
+        said = f"*{caption}*" + (f" **({marked})**" if marked else "")
+        display(Markdown(said if len(part) else f"{said} {translated('Nothing of this was measured here.')}"))
+    if not len(part):
+        whole = folded("The whole table", whole) if len(frame) else ""
+    elif columns or rows is not None:
         part = part[list(columns)] if columns else part
         size = f"{frame.shape[0]} rows, {frame.shape[1]} columns"
         whole = rows_of(part, links) + folded(f"The whole table: {size}", whole)
@@ -253,9 +266,14 @@ def false_alarms(record: Record, copies: list[tuple[str, str]]) -> pd.DataFrame:
     rows = []
     for label, arm, comparison in statistics.false_alarms(record, copies):
         alarm = "no" if above(comparison.ratio, 1) == OPEN else "yes"
-        rows.append((label, arm, text(comparison.ratio), comparison.estimate.n, f"{comparison.mde:.2%}", alarm))
+        rows.append((label, arm, text(comparison.ratio), comparison.estimate.n, percent(comparison.mde), alarm))
     columns = ["CPython", "arm", "same / same", "n (layouts)", "smallest effect to be found", "false alarm"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def percent(share: float) -> str:
+    """Format the smallest effect that a comparison finds; too few values leave it open."""
+    return "not known" if math.isnan(share) else f"{share:.2%}"
 
 
 def plain(text: str) -> str:

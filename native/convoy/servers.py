@@ -43,13 +43,14 @@ def places(pinning):
     """The cores of the server's thread, of the CPU threads, and of the client; None: any."""
     if pinning == "none":
         return None, None, None
-    first, *between, last = sorted(os.sched_getaffinity(0))
+    cores = sorted(os.sched_getaffinity(0))
+    first, last = cores[0], cores[-1]
     return {
         "one core": (first, first, first),
         "client apart": (first, first, last),
         "server on one core": (first, first, None),
         # Of two cores the client shares the one whose thread sleeps while it works.
-        "threads apart": (first, last, between[0] if between else first),
+        "threads apart": (first, last, cores[1] if len(cores) > 2 else first),
     }[pinning]
 
 

@@ -1,5 +1,6 @@
 """How each tool attaches a thread of C to Python. Standard library only."""
 
+import contextlib
 import ctypes
 import importlib
 import os
@@ -63,6 +64,15 @@ def module(folder, tool):
     if place not in sys.path:
         sys.path.insert(0, place)
     return importlib.import_module("outside_" + tool.lower().replace(" ", "_"))
+
+
+def ways_in(folder):
+    """By tool, its way in: of the tools whose modules were built here."""
+    found = {}
+    for tool in TOOLS:
+        with contextlib.suppress(ImportError):
+            found[tool] = way_in(folder, tool)
+    return found
 
 
 def way_in(folder, tool):

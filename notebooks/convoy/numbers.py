@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from ffilab.judge.estimates import Counted, Interval, Location, Measurement, known
-from ffilab.judge.numbers import Makers
+from ffilab.judge.numbers import ONE_CORE, Makers, at_once
 from ffilab.judge.processes import difference, location, ratio
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
@@ -15,6 +15,8 @@ from notebooks.convoy.experiment import DECISIVE, DEFAULT_S, SHORTEST_S
 from notebooks.convoy.results import done, positive
 
 NO_PINNING = "this system cannot pin a process to a core"
+# Loads that are no others where nothing can be pinned, or where there is one core.
+PLACED = {results.ONE_CORE, results.APART, results.SPLIT, results.AWAKE}
 WITH_SLACK, WITHOUT_SLACK, _ = results.SLACK_CASES
 # Two cells of the countdown: threads and switch interval.
 STEPS = {
@@ -59,6 +61,9 @@ def numbers(session: Session) -> Makers:
         put(name, over, "countdown", "ns", *({"threads": count, "interval": [length]} for count, length in cells))
     put("one countdown divided, 2 threads / 1", over, "one countdown", "seconds", {"threads": 2}, {"threads": 1})
     put("SHA-256, 1 thread / 2", over, "SHA-256", "seconds", {"threads": 1}, {"threads": 2})
+    # What a second thread gains.
+    for name in ("countdown, 2 threads / 1", "one countdown divided, 2 threads / 1", "SHA-256, 1 thread / 2"):
+        made[f"{name}: {GIL}"] = at_once(session, made[f"{name}: {GIL}"])
     for name, case in RATES.items():
         put(name, rate, case)
     for name, cases in RATIOS.items():
@@ -81,6 +86,7 @@ def numbers(session: Session) -> Makers:
         made[f"share of {column} releases after which the other thread is first: {GIL}"] = lambda column=column: (
             location(done(session.frame("forced switching"), interpreter=GIL)[column].to_numpy(), "share of releases")
         )
+    apart = ONE_CORE if session.machine["cores_usable"] < 2 else NO_PINNING
     for place, where in results.PLACES.items():
         for call in ("recv", "send"):
             put(
@@ -89,12 +95,12 @@ def numbers(session: Session) -> Makers:
                 call,
                 place,
                 "share of calls",
-                NO_PINNING,
+                apart,
             )
         name = f"requests that lose 2 switch intervals, in per cent, threads {where}"
-        put(name, timeline, 2, place, "% of requests", None, 100)
+        put(name, timeline, 2, place, "% of requests", apart, 100)
     lost = "loss of a request, in switch intervals, threads on different cores"
-    put(lost, timeline, "lost", results.TWO_CORES, "switch intervals")
+    put(lost, timeline, "lost", results.TWO_CORES, "switch intervals", apart)
     put("time of a request, in switch intervals", request)
     for case in results.SLACK_CASES:
         for length, what in ((1e-5, "10 µs"), (SHORTEST_S, "1 µs")):
@@ -123,14 +129,23 @@ def rates(session: Session, case: str, label: str = GIL) -> np.ndarray:
     return done(session.frame(title), interpreter=label, case=case).rate.to_numpy()
 
 
-def rate(session: Session, case: str, label: str = GIL) -> Interval | None:
-    return positive(rates(session, case, label))
+def rate(session: Session, case: str, label: str = GIL) -> Interval | str | None:
+    return positive(rates(session, case, label)) or not_placed(session, case)
+
+
+def not_placed(session: Session, *cases: str) -> str | None:
+    """Of loads whose threads have places of their own: why there is nothing to compare. None for all others."""
+    if not PLACED & set(cases):
+        return None
+    return ONE_CORE if session.machine["cores_usable"] < 2 else NO_PINNING
 
 
 def rate_over(session: Session, case: str, other: str, label: str = GIL) -> Measurement | str | None:
     """Requests a second in one case over those in another. Beside a CPU thread they fall into two classes."""
+    if session.machine["cores_usable"] < 2 and PLACED & {case, other}:
+        return ONE_CORE
     found = ratio(*(rates(session, each, label) for each in (case, other)), classes=results.CONVOY in (case, other))
-    return found or (NO_PINNING if {results.ONE_CORE, results.APART} & {case, other} else None)
+    return found or not_placed(session, case, other)
 
 
 def half_width(session: Session) -> Counted | None:

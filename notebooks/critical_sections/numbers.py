@@ -8,7 +8,7 @@ from ffilab.judge import statistics
 from ffilab.judge.claims import declared
 from ffilab.judge.controls import Check
 from ffilab.judge.estimates import Counted, Interval, Location
-from ffilab.judge.numbers import Makers, of
+from ffilab.judge.numbers import Makers, at_once, of
 from ffilab.judge.questions import NO, YES, above
 from ffilab.judge.rules import Size
 from ffilab.measure.session import Session
@@ -119,7 +119,7 @@ def numbers(session: Session) -> Makers:
             ("share of atomics in", "share"),
         ):
             made[f"{name} {what} on {label}"] = partial(instructions, session, label, what, group)
-    return made
+    return made | {name: at_once(session, make) for name, make in made.items() if "two threads" in name}
 
 
 def tax(session: Session, version: str, what: str, gil_on: bool = False) -> Location | str:

@@ -4,13 +4,12 @@ from ffilab.measure.case import Case
 from ffilab.measure.source import source_of
 from ffilab.page import chapter, draw
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
-from native.outside.ways import TOOLS, callback_of, library, module, way_in
+from native.outside.ways import callback_of, library, module, way_in, ways_in
 
 __all__ = [
     "BY_LABEL",
     "FREE_THREADED",
     "GIL",
-    "TOOLS",
     "Case",
     "callback_of",
     "chapter",
@@ -19,4 +18,5 @@ __all__ = [
     "module",
     "source_of",
     "way_in",
+    "ways_in",
 ]

@@ -166,7 +166,7 @@ def copies_table(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
             "of": {"per_s": "throughput", "p99": "p99"}[column],
             "same / same": draw.words(one),
             "n (processes)": one.estimate.n,
-            "smallest effect to be found": f"{one.mde:.1%}",
+            "smallest effect to be found": draw.percent(one.mde),
         }
         for column, label, work, one in numbers.copies(speeds, lateness)
         if one

@@ -1,6 +1,7 @@
 """What the chapter "Code placement" shows: tables and figures."""
 
 from collections import Counter
+from collections.abc import Iterable
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -206,6 +207,11 @@ def profile_table(found: dict) -> pd.DataFrame:
     for one in found["processes"]:
         counted.update(one["hottest"])
     return pd.DataFrame([{"function": name, "share": f"{cost / total:.1%}"} for name, cost in counted.most_common(10)])
+
+
+def reasons(found: Iterable) -> str:
+    """Why there is nothing, once each."""
+    return "; ".join(dict.fromkeys(why for why in found if isinstance(why, str)))
 
 
 def drawn(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:

@@ -239,7 +239,7 @@ def duels(session: Session, made: dict[str, dict]) -> pd.DataFrame:
         for label, of_it in made.items()
         for one in of_it["programs"]
     ]
-    return session.run("relink lottery", cases, how.duels)
+    return session.run("relink lottery", cases, how.duels, columns=("name", "kind", "benchmark", "log"))
 
 
 def duel(program: Path, against: Path, turns: int, seed: int) -> Outcome:

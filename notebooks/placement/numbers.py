@@ -289,12 +289,15 @@ def most(session: Session, label: str, benchmark: str) -> Counted | str:
     return counted if isinstance(counted, str) else Counted(counted.drop(lottery.DEFAULT).max())
 
 
-def as_slow(session: Session) -> Share:
-    """Of the orders of all builds that were linked."""
+def as_slow(session: Session) -> Share | str:
+    """Of the orders of all builds that were linked; or why none was."""
+    lacking = {label: linked(session, label)["lacking"] for label in lottery.BUILDS}
+    if all(lacking.values()):
+        return next(iter(lacking.values()))
     found = [
         results.passing(duels(session, label), "call_method", "order", results.PUBLISHED)
         for label in lottery.BUILDS
-        if not linked(session, label)["lacking"]
+        if not lacking[label]
     ]
     return Share(sum(one.events for one in found), sum(one.trials for one in found))
 

@@ -1,8 +1,12 @@
-"""Make the golden records again, from the newest complete session of every chapter: `python tests/golden/make.py RECORDS`.
+"""Make the golden records again, from the newest complete session of every chapter: `python tests/golden/make.py RECORDS [FOLDER]`.
 
 A golden record is a real one, cut down: the first restarts and blocks of a timed plan, the first rounds of every experiment.
 Pages and verdicts are made from them in the tests, in seconds and without measuring; nothing about a machine is concluded
 from them. What they say is kept in tests/snapshots.
+
+The other folders are real, too, measured at `smoke` (FOLDER is where they go). tests/golden-poor: on one core (`taskset -c 0`), with a PATH on
+which there is no lld, valgrind, perf, gdb, cargo and rustc, also when the native code was built. tests/golden-small-pages: in a
+process that may have no huge pages (`prctl(PR_SET_THP_DISABLE)`, which children inherit).
 """
 
 import json
@@ -68,14 +72,14 @@ def cut(lines: list[dict]) -> list[dict]:
     return kept
 
 
-def make(records: Path) -> None:
+def make(records: Path, folder: Path) -> None:
     for chapter in claims.chapter_names():
         try:
-            source, target = find(records, chapter), HERE / chapter
+            source, target = find(records, chapter), folder / chapter
         except UserError:
             print(f"{chapter}: no records there; its golden ones stay as they are")
             continue
-        target.mkdir(exist_ok=True)
+        target.mkdir(parents=True, exist_ok=True)
         for old in target.glob("*.jsonl"):
             old.unlink()
         for path in sorted(source.glob("*.jsonl")):
@@ -86,4 +90,4 @@ def make(records: Path) -> None:
 
 
 if __name__ == "__main__":
-    make(Path(sys.argv[1]))
+    make(Path(sys.argv[1]), Path(sys.argv[2]) if sys.argv[2:] else HERE)
