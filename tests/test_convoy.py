@@ -20,7 +20,7 @@ from ffilab.judge.processes import chosen
 from ffilab.run.paths import BUILT, NATIVE
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from native.convoy import servers
-from notebooks.convoy import exercise, experiment, numbers, results
+from notebooks.convoy import exercise, experiment, figures, numbers, results
 
 IDLE, ONE = experiment.IDLE, experiment.ONE
 PR_GET_TIMERSLACK, set_timer_slack = experiment.PR_GET_TIMERSLACK, experiment.set_timer_slack
@@ -168,6 +168,9 @@ def test_where_nothing_can_be_pinned_claim_and_sentences_say_so():
     assert said["waits-twice"].startswith("With nothing pinned ")
     assert {said[name] for name in ("prediction-2", "model")} == {sentences.NOTHING}
     assert "everything on one core and an asyncio server" in said["remedies"].partition("too close to call")[2]
+    shown = figures.echo_table(pd.concat([frames[title] for title in list(titles)[:2]]), GIL, "pinning")
+    assert set(shown["requests/s"]) == {figures.draw.NOT_MEASURED}
+    assert list(shown.columns) == figures.ECHO_COLUMNS
 
 
 # ---- the exercises ----
