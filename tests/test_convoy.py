@@ -20,7 +20,7 @@ from ffilab.judge.processes import chosen
 from ffilab.run.paths import BUILT, NATIVE
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from native.convoy import servers
-from notebooks.convoy import exercise, experiment, numbers, results
+from notebooks.convoy import exercise, experiment, figures, numbers, results
 
 IDLE, ONE = experiment.IDLE, experiment.ONE
 PR_GET_TIMERSLACK, set_timer_slack = experiment.PR_GET_TIMERSLACK, experiment.set_timer_slack
@@ -151,6 +151,13 @@ def test_the_server_is_on_loopback_only():
 
 
 # ---- the analysis ----
+
+
+def test_a_table_of_loads_that_were_not_measured_has_its_columns():
+    runs = chosen(Golden("convoy").frame("echo server"), case=["no CPU work"])
+    shown = figures.echo_table(runs, GIL, "pinning")
+    assert set(shown["requests/s"]) == {figures.draw.NOT_MEASURED}
+    assert list(shown.columns) == figures.ECHO_COLUMNS
 
 
 def test_a_process_in_which_nobody_waited_for_the_gil_has_no_value():

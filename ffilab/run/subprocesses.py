@@ -24,7 +24,10 @@ LIMITS = {
     errno.ENOMEM: "not enough memory: end what else is running",
 }
 # What others say of them.
-SAYS = {errno.EMFILE: ("Too many open files",), errno.EAGAIN: ("can't start new thread",)}
+SAYS = {
+    errno.EMFILE: ("Too many open files",),
+    errno.EAGAIN: ("can't start new thread", "Resource temporarily unavailable (src/thread.cpp"),
+}
 
 
 def kill_group(process: subprocess.Popen) -> None:

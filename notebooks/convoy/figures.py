@@ -153,6 +153,10 @@ def seat(core: float | None) -> str:
     return "?" if core is None or np.isnan(core) else f"{core:.0f}"
 
 
+QUANTILES, COUNTED, PLACED = ("p50", "p99", "p99.9"), "n (processes × requests)", "cores, most often"
+ECHO_COLUMNS = ["load", "requests/s", "published", *(f"{name}, µs" for name in QUANTILES), WORK, COUNTED, PLACED]
+
+
 def echo_table(runs: pd.DataFrame, label: str, kind: str) -> pd.DataFrame:
     """Rate, latencies, what is left of the CPU work, and who sat on which core, for the loads of one section."""
     rows = []
@@ -172,15 +176,16 @@ def echo_table(runs: pd.DataFrame, label: str, kind: str) -> pd.DataFrame:
                 "load": case,
                 "requests/s": cell(found, "rate"),
                 "published": PUBLISHED_CASES.get(case, NOT_PUBLISHED),
-                **{f"{name}, µs": quantile(found, name) for name in ("p50", "p99", "p99.9")},
+                **{f"{name}, µs": quantile(found, name) for name in QUANTILES},
                 WORK: cell(found, "work", factor=100) if worked else "no CPU work",
-                "n (processes × requests)": requests(found),
-                "cores, most often": cores_words(found),
+                COUNTED: requests(found),
+                PLACED: cores_words(found),
             }
         )
     # The author had this interpreter only; and strangers disturb the work before the requests, too.
     left_out = ["published"] * (label != GIL) + [WORK] * (kind == "strangers")
-    return pd.DataFrame(rows).fillna("").drop(columns=left_out, errors="ignore")
+    # Also where nothing of a section was measured, as on a system that cannot pin.
+    return pd.DataFrame(rows, columns=ECHO_COLUMNS, dtype=object).fillna("").drop(columns=left_out)
 
 
 def interval_rates(sweeps: pd.DataFrame) -> pd.DataFrame:

@@ -23,6 +23,7 @@ from ffilab.run import machine
 from ffilab.run.errors import UserError
 from ffilab.run.machine import compiler
 from ffilab.run.paths import ROOT
+from ffilab.run.subprocesses import reached
 from ffilab.setup.catalogue import BY_LABEL, GIL
 from ffilab.setup.installed import load
 
@@ -198,6 +199,21 @@ def test_no_more_threads():
     assert ended.returncode == 1
     assert "ulimit -u" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("log", "limit"),
+    [
+        ("zmq.error.ZMQError: Too many open files", "ulimit -n"),
+        ("BlockingIOError: [Errno 11] Resource temporarily unavailable", "ulimit -u"),
+        ("Resource temporarily unavailable (src/thread.cpp:241)", "ulimit -u"),
+        ("OSError: [Errno 12] Cannot allocate memory", "not enough memory"),
+        ("OSError: [Errno 2] No such file or directory", None),
+    ],
+)
+def test_a_limit_is_known_from_a_log(log, limit):
+    found = reached(f"...\n{log}\n")
+    assert found is None if limit is None else limit in str(found)
 
 
 def test_what_nobody_thought_of_ends_in_one_sentence_and_its_traceback_is_kept(tmp_path):
