@@ -216,13 +216,15 @@ def test_two_pythons_are_compared_and_written_down(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("quiet_progress")
 @pytest.mark.parametrize("surroundings", ["busy_machine", "one_core"])
 def test_a_comparison_comes_to_an_end_wherever_it_runs(monkeypatch, tell, request, surroundings):
-    """What it is worth there is not asked, and it is said."""
+    """What it is worth there is not asked; that it is said."""
     tell(alone=True)
     monkeypatch.setattr(comparing, "MOST_BLOCKS", 4)
     request.getfixturevalue(surroundings)
-    result = ffilab.compare(["1", "2"], [GIL], seconds=0)
-    assert result.sentence("2") in str(result)
-    assert f"Noise: {result.record.noise.report}." in str(result)
+    try:
+        said = str(ffilab.compare(["1", "2"], [GIL], seconds=0))
+    except UserError as few:
+        said = str(few)
+    assert re.search("^Noise: |too few to tell anything", said, re.M)
 
 
 def test_a_restart_beside_a_neighbour_is_left_out_and_too_few_are_said(tmp_path):

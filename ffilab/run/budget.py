@@ -31,10 +31,10 @@ class Budget:
     batch_ms: float
     scale: float
     repeats: int
-    chapter_s: float
     layouts: int = 18
     builds: int = 1
     least: int = 5
+    chapter_s: float = 0
     shares: int = 30
 
     @property
