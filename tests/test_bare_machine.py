@@ -12,8 +12,8 @@ from ffilab import doctor
 from ffilab.run.paths import ROOT
 
 README, MANUAL = ((ROOT / path).read_text(encoding="utf-8") for path in ("README.md", "book/measure_yours.md"))
-# What was built, and what the pages say of the records of this machine and of poorer ones.
-PART = ("tests/test_native.py", "tests/test_snapshots.py")
+# What was built, and what pages say of the records of poor machines.
+PART = [*(f"tests/test_{name}.py" for name in ("native", "poor", "snapshots")), "-k", "native or poor or small"]
 # The one about layouts, and the one with most in Rust.
 CHAPTERS = ("placement", "arenas")
 HOUR_S = 3600
