@@ -150,6 +150,11 @@ def test_the_server_is_on_loopback_only():
             assert sock.recv(1) == b"x"
 
 
+def test_one_core_is_a_place_for_everybody(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3})
+    assert servers.places("one core") == servers.places("client apart") == (3, 3, 3)
+
+
 # ---- the analysis ----
 
 

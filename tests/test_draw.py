@@ -18,6 +18,22 @@ def test_what_is_shown_is_marked_if_it_is_no_result(monkeypatch):
     assert draw.mark() == draw.SMOKE
 
 
+def test_what_has_no_rows_says_so_and_draws_nothing(monkeypatch):
+    shown = []
+    monkeypatch.setattr(draw, "display", lambda data, **_: shown.append(data.data if hasattr(data, "data") else data))
+    draw.figure(lambda figure: 1 / 0, "Nothing is known: no tool.", data=pd.DataFrame(columns=["arm"]))
+    frame = pd.DataFrame({"arm": ["a"], "threads": [1]})
+    draw.table(frame, "Two threads.", columns=("arm",), rows=frame.threads > 1)
+    draw.table(frame[:0], "One thread.", fold=True)
+    draw.nothing("there is no valgrind here")
+    said = "".join(shown)
+    assert "Nothing to draw here.</em> Nothing is known: no tool." in said
+    assert "*Two threads.* Nothing of this was measured here." in said
+    assert "*One thread.* Nothing of this was measured here." in said
+    assert "Nothing to show here: there is no valgrind here." in said
+    assert draw.percent(math.nan) == "not known"
+
+
 def test_a_table_is_kept_in_the_notebook_for_other_pages_with_its_mark(tmp_path, monkeypatch):
     chapter = Chapter("loaders", executed_folder=tmp_path)
     monkeypatch.setattr(tables, "Chapter", lambda of: chapter)

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from ffilab.judge import again, verdicts
-from ffilab.judge.claims import chapter_names, in_words
+from ffilab.judge.claims import in_words
 from ffilab.judge.estimates import Interval, Measurement, Share
 from ffilab.judge.numbers import Number
 from ffilab.judge.poured import Poured, Text
@@ -23,7 +23,7 @@ from ffilab.page.templates import filled
 from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.boundary import results
-from tests.golden_pages import VARIANTS, records
+from tests.golden_pages import VARIANTS, chapters_of, records
 from tests.prose import faults_of_markdown as faults
 from tests.source_pages import anchors, source_tree
 
@@ -37,7 +37,7 @@ SHOWN = [shown for card in guide.cards() for shown in card.tables]
 def copy_of(variant: str) -> advice.Copy:
     """What a copy of the book with the golden records found, as if their controls had passed."""
     rows = again.rows(records(variant), whatever_the_controls=True)
-    sessions = {name: Reading(name, find(records(variant), name)) for name in chapter_names()}
+    sessions = {name: Reading(name, find(records(variant), name)) for name in chapters_of(variant)}
     return advice.Copy({row["id"]: {**row, "stale": []} for row in rows}, sessions)
 
 

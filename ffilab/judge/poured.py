@@ -46,7 +46,7 @@ class Poured:
 
     def __init__(self, number: Number, interval: Interval | None = None):
         self._number = number
-        self.missing = WAS_NOT.get(number.missing, number.missing) or TOO_FEW
+        self.missing = WAS_NOT.get(number.missing, number.missing).rstrip(".") or TOO_FEW
         self._interval = interval or (number.measurement and number.measurement.interval)
         self._estimate = number.measurement and number.measurement.estimate
 

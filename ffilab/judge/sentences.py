@@ -158,7 +158,7 @@ class Said(Mapping[str, str]):
         """That too little was measured; by itself, and not in the middle of another sentence, with the reason that a number has."""
         missing = (self._numbers[question.number].missing for question in sentence.questions)
         why = next((one for one in missing if one and one != numbers.NOT_MEASURED), "")
-        return f"{NOTHING[:-1]}: {why}." if why and not sentence.part else NOTHING
+        return f"{NOTHING[:-1]}: {why.rstrip('.')}." if why and not sentence.part else NOTHING
 
     def __iter__(self) -> Iterator[str]:
         """The names of those that stand alone: no parts, and no fragment that a sentence takes up."""

@@ -83,7 +83,7 @@ def figure(
 
 def nothing(why: str) -> None:
     """Say in the place of a figure or a table what was missing for it."""
-    display(Markdown(f"*Nothing to show here: {plain(why)}.*"))
+    display(Markdown(f"*Nothing to show here: {plain(why.rstrip('.'))}.*"))
 
 
 def _glued(name: str, kind: str, shown: str, **kept) -> None:
