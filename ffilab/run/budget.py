@@ -20,7 +20,8 @@ class Budget:
         restart alone changes.
     builds: builds of each interpreter that the layouts are linked from, if it is compiled here.
     least: repetitions at least, where there are many cases; three is the fewest that an interval can be made of.
-    chapter_s: what a chapter takes on the whole with its page, on two cores: to say at the start how long the book will take.
+    chapter_s: what a chapter takes on the whole with its page, on two cores: to say at the start how long the book will take;
+        what is no chapter takes none.
     shares: processes at least where it is asked how often something happens: none of thirty excludes that it does in 15 %.
     """
 
@@ -31,7 +32,7 @@ class Budget:
     batch_ms: float
     scale: float
     repeats: int
-    chapter_s: float
+    chapter_s: float = 0
     layouts: int = 18
     builds: int = 1
     least: int = 5
