@@ -170,7 +170,8 @@ def spread_out(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def glue(name: str, value: str) -> None:
-    """Hand a text to the prose: {glue:text}`name`. Marked if this is a smoke test: the page's banner says the rest."""
+    """Hand a text to the prose: {glue:text}`name`, where nothing is rendered as code. Marked if this is a smoke test: the page's banner says the rest."""
+    value = value.replace("`", "")
     _glued(name, "text/plain", repr(f"{value} ({short(mark())})" if value and mark() else value))
 
 
