@@ -47,6 +47,9 @@ def book(
     with explain_os_errors("_build"):
         sweep()
         if source is None:
+            for chapter in wanted:
+                # Raises where a notebook names a kernel that no chapter runs on, before anything is built.
+                _ = chapter.jupyter_kernel
             say(f"  this takes about {minutes(round(seconds_ahead(request, BUDGETS[budget], wanted), -1))} here")
         for number, part in enumerate(parts):
             left = sum(map(len, parts[number + 1 :]))

@@ -140,7 +140,7 @@ def kernels_verb(kernels):
 def native(kernels):
     """Build everything under native/ for the kernels at hand."""
     if late("ffilab.setup.native").build_all(environments.provision(catalogue.parse(kernels))):
-        raise UserError("Some extensions were left out: see the lines above.")
+        raise UserError("Some projects were left out: see the lines above.")
 
 
 further_words = {"ignore_unknown_options": True}
