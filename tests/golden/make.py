@@ -4,7 +4,7 @@ A golden record is a real one, cut down: the first restarts and blocks of a time
 Pages and verdicts are made from them in the tests, in seconds and without measuring; nothing about a machine is concluded
 from them. What they say is kept in tests/snapshots.
 
-The other folders are real, too, measured at `smoke` (FOLDER is where they go). tests/golden-poor: on one core (`taskset -c 0`), with a PATH on
+The other folders are real, too, measured at `smoke` (FOLDER is where they go). tests/golden-poor: on one core (`taskset -c 0`, or 1), with a PATH on
 which there is no lld, valgrind, perf, gdb, cargo and rustc, also when the native code was built. tests/golden-small-pages: in a
 process that may have no huge pages (`prctl(PR_SET_THP_DISABLE)`, which children inherit).
 """
