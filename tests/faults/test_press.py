@@ -127,7 +127,7 @@ def test_an_interrupted_rendering_keeps_the_old_book(tmp_path, monkeypatch):
 
     monkeypatch.setattr(render, "HTML", html)
     monkeypatch.setattr(render, "chapters", lambda: [SimpleNamespace(is_executed=True)])
-    monkeypatch.setattr(render, "assemble", lambda tree: tree)
+    monkeypatch.setattr(render, "assemble", lambda tree: tree.mkdir(exist_ok=True) or tree)
     monkeypatch.setattr(render, "logged", interrupted)
     with pytest.raises(KeyboardInterrupt):
         render.render()
