@@ -26,7 +26,7 @@ HOSTILE = str(Path(__file__).with_name("hostile_arms.py"))
 
 
 def test_without_a_linker_each_interpreter_has_its_own_layout(tell, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(relink, "linker", lambda: None)
+    monkeypatch.setattr(relink.linker, "find", lambda: None)
     pool = layout_pool.make(tmp_path / "pool", list(PAIR), 4, seed=1)
     assert {label: [one.id for one in known] for label, known in pool.items()} == {
         label: [AS_INSTALLED] for label in PAIR
@@ -54,7 +54,7 @@ def hostile(function, name=None):
 @pytest.mark.full
 @pytest.mark.usefixtures("quiet_progress", "quiet_machine")
 def test_without_a_linker_a_run_works_and_its_rows_are_qualified(tell, tmp_path, monkeypatch):
-    monkeypatch.setattr(relink, "linker", lambda: None)
+    monkeypatch.setattr(relink.linker, "find", lambda: None)
     monkeypatch.setattr(sessions, "RECORDS", tmp_path / "records")
     tell(layouts=str(tmp_path / "pool"))
     layout_pool.make(tmp_path / "pool", list(PAIR), 4, seed=1)
