@@ -7,7 +7,6 @@ lack fastjsonschema, reads its own records and checked ones.
 import gzip
 import hashlib
 import json
-import tarfile
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from ffilab.measure.lines import damaged, whole
 from ffilab.measure.record import MAIN, Record, read
+from ffilab.run.archives import tarfile
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD
 

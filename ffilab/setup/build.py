@@ -17,12 +17,12 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from ffilab import doctor
+from ffilab.run.archives import tarfile
 from ffilab.run.errors import UserError
 from ffilab.run.locks import hold
 from ffilab.run.machine import compiler, compiler_version, fixed_addresses

@@ -1,0 +1,8 @@
+"""`tarfile` with its filters, which keep an archive inside of its folder: before Python 3.11.4 they come from a backport."""
+
+import tarfile
+
+if not hasattr(tarfile, "data_filter"):
+    from backports import tarfile
+
+__all__ = ["tarfile"]
