@@ -56,7 +56,7 @@ def book(
             if source is None:
                 failures |= measured(part, request, budget, more, left)
             else:
-                failures |= run(part, budget, lambda chapter: execute(chapter, budget, source), left)
+                failures |= run(part, lambda chapter: execute(chapter, budget, source), left, early=False)
         if source is None and only is None:
             yours.measure(budget)
         if any(chapter.is_executed for chapter in chapters()):
@@ -65,11 +65,8 @@ def book(
         say(f"  the chapter is {os.path.relpath(HTML / f'{wanted[0].page}.html')}")
     say(f"  {minutes(time.monotonic() - began)} in all")
     if failures:
-        raise UserError(" ".join([*failures.values(), NOTHING_ELSE_LOST.format(count=len(failures))]))
-
-
-# What follows the reasons of chapters that failed.
-NOTHING_ELSE_LOST = "Not measured: {count} of the chapters, whose pages say why; all others are measured and rendered."
+        others = f"All other chapters are measured: {os.path.relpath(HTML / 'index.html')}." if only is None else ""
+        raise UserError(" ".join([*failures.values(), others]).strip())
 
 
 def measured(part: list[Chapter], request: Request, budget: str, more: bool, left: int) -> dict[str, str]:
@@ -89,11 +86,14 @@ def measured(part: list[Chapter], request: Request, budget: str, more: bool, lef
             execute(chapter, budget, None, made_from[chapter.name], earlier=earlier.get(chapter.name, []))
 
     with drawn_layouts(labels, BUDGETS[budget]):
-        return run(part, budget, measure, left)
+        return run(part, measure, left, early=True)
 
 
-def run(part: list[Chapter], budget: str, make: Callable[[Chapter], object], left: int) -> dict[str, str]:
-    """Make each chapter, and render what there is; one that fails costs itself alone. Returns the reasons, by name."""
+def run(part: list[Chapter], make: Callable[[Chapter], object], left: int, early: bool) -> dict[str, str]:
+    """Make each chapter; one that fails costs itself alone. Returns the reasons, by name.
+
+    left: how many chapters come behind these. early: whether to render what there is as soon as each is finished.
+    """
     began, failures = time.monotonic(), {}
     for number, chapter in enumerate(part, 1):
         try:
@@ -105,7 +105,7 @@ def run(part: list[Chapter], budget: str, make: Callable[[Chapter], object], lef
         ahead = len(part) - number + left
         if not ahead:
             break
-        if chapter.name not in failures:
+        if early and chapter.name not in failures:
             render_early(chapter)
         seconds = (time.monotonic() - began) / number * ahead
         say(f"  {number} of {number + ahead} chapters; the others take about {minutes(round(seconds, -1))}")
