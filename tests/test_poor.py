@@ -13,6 +13,7 @@ import pytest
 from ffilab.judge import again
 from ffilab.judge.numbers import ONE_CORE
 from ffilab.page import advice, front, guide, ledger_page, render
+from ffilab.page.chapters import split
 from ffilab.run import paths
 from ffilab.run.budget import Budget
 from tests import golden_pages
@@ -50,6 +51,17 @@ def test_a_table_has_no_cell_that_says_nothing(chapter, variant):
             for row in csv.reader(table[1:]):
                 assert not {"nan", "NaN", "nan%"} & set(row), (cell, row)
                 assert any(row), (cell, row)
+
+
+@pytest.mark.parametrize(("chapter", "variant"), PAGES)
+def test_whatever_a_page_shows_in_another_place_is_there(chapter, variant, executed):
+    notebook = executed.executed_notebook
+    for name, page in split(notebook, chapter).items():
+        outputs = [output for cell in page.cells for output in cell.get("outputs", [])]
+        glued = {output.get("metadata", {}).get("scrapbook", {}).get("name") for output in outputs}
+        text = "\n".join(cell.source for cell in page.cells if cell.cell_type == "markdown")
+        asked = re.findall(r"\{glue\} (\S+)", text) + re.findall(r"\{glue:text\}`([^`]+)`", text)
+        assert set(asked) <= glued, name
 
 
 def test_what_takes_two_cores_is_no_verdict_on_one(taken_for_results):

@@ -81,9 +81,12 @@ def figure(
         _glued(name, "text/html", shown)
 
 
-def nothing(why: str) -> None:
-    """Say in the place of a figure or a table what was missing for it."""
-    display(Markdown(f"*Nothing to show here: {plain(why.rstrip('.'))}.*"))
+def nothing(why: str, name: str = "") -> None:
+    """Say in the place of a figure or a table what was missing for it. name: as of the figure."""
+    shown = f"<p><em>Nothing to show here: {with_code(why.rstrip('.'))}.</em></p>"
+    display(HTML(shown))
+    if name:
+        _glued(name, "text/html", shown)
 
 
 def _glued(name: str, kind: str, shown: str, **kept) -> None:
