@@ -31,15 +31,18 @@ from ffilab.run.paths import BUILD, BY_PRODUCTS, HTML, LOGS, NATIVE, NOTEBOOKS, 
 from ffilab.run.progress import say, step
 from ffilab.run.subprocesses import explain_os_errors, logged
 
+# Of a terminal.
+COLOURS = re.compile(r"\x1b\[[\d;]*m")
 # The cell that the press puts above a page.
 BANNER = "stale"
 
 
 def render(again: bool = False) -> Path:
-    """Build `_build/html`; what stood there before is replaced only if all went well. Returns the index page.
+    """Build `_build/html`; what stood there before is replaced once there is a whole book. Returns the index page.
 
     again: only what has changed since the last time, so that warnings of other pages are not seen again.
-    A chapter that was not measured yet has a page that says so. Raises UserError if none was, or if Jupyter Book warns.
+    A chapter that was not measured yet has a page that says so. Raises UserError if none was, or if Jupyter Book warns: a page
+    with a warning costs no other page, and the book is there all the same.
     """
     if not any(chapter.is_executed for chapter in chapters()):
         raise UserError("Nothing was measured yet: run `make book`, or `make chapter NAME=…` for one chapter.")
@@ -53,10 +56,13 @@ def render(again: bool = False) -> Path:
         refresh(assemble(BUILD / "source-new"), tree)
         command = [str(Path(sys.executable).with_name("jupyter-book")), "build", str(tree), "--path-output", str(out)]
         environment = {"PYTHONWARNINGS": "ignore", "PYTHONPATH": str(ROOT), "JUPYTER_PATH": str(ROOT / "kernels")}
+        warned = None
         if logged([*command, "-W", "-n", "--keep-going"], log, env={**os.environ, **environment}):
-            lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
+            lines = [COLOURS.sub("", line).strip() for line in log.read_text(errors="replace").splitlines()]
             said = "; ".join([line for line in lines if "WARNING" in line or "ERROR" in line][:3]) or "see the log"
-            raise UserError(f"Jupyter Book reported errors or warnings ({said}); read {log}.")
+            warned = UserError(f"Jupyter Book reported errors or warnings ({said}); read {log}.")
+            if not (out / "_build" / "html" / "index.html").exists():
+                raise warned
         pages = BUILD / "html-new"
         shutil.rmtree(pages, ignore_errors=True)
         shutil.copytree(out / "_build" / "html", pages)
@@ -67,6 +73,8 @@ def render(again: bool = False) -> Path:
         swap(pages, HTML)
     index = HTML / "index.html"
     say(f"  open {os.path.relpath(index)}")
+    if warned:
+        raise warned
     return index
 
 

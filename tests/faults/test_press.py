@@ -1,6 +1,7 @@
 """Notebooks that go wrong under the press, and what stays of the pages that were good."""
 
 import resource
+from pathlib import Path
 from types import SimpleNamespace
 
 import nbformat
@@ -151,3 +152,26 @@ def test_what_a_killed_run_left_is_swept_and_results_stay(tmp_path, monkeypatch)
     execute.sweep()
     assert [path.name for path in tmp_path.iterdir()] == ["records"]
     assert (tmp_path / "records" / "x.jsonl").exists()
+
+
+@pytest.mark.parametrize(("built", "there"), [(True, True), (False, False)])
+def test_a_page_with_a_warning_costs_no_other_page(tmp_path, monkeypatch, built, there):
+    def jupyter_book(command, log, env):
+        html = Path(command[command.index("--path-output") + 1]) / "_build" / "html"
+        html.mkdir(parents=True)
+        if built:
+            (html / "index.html").touch()
+        log.write_text("\x1b[91mpage.md:3: WARNING: No key\x1b[39m\n")
+        return 1
+
+    monkeypatch.setattr(render, "BUILD", tmp_path)
+    monkeypatch.setattr(render, "LOGS", tmp_path)
+    monkeypatch.setattr(render, "HTML", tmp_path / "html")
+    monkeypatch.setattr(render, "assemble", lambda tree: tree.mkdir() or tree)
+    monkeypatch.setattr(render, "chapters", lambda: [])
+    monkeypatch.setattr(render, "any", lambda _: True, raising=False)
+    monkeypatch.setattr(render.slides, "write", lambda *_: None)
+    monkeypatch.setattr(render, "logged", jupyter_book)
+    with pytest.raises(UserError, match=r"\(page.md:3: WARNING: No key\)"):
+        render.render()
+    assert (tmp_path / "html" / "index.html").exists() is there
