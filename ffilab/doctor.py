@@ -34,7 +34,7 @@ INSTALL = {
     "brew": "brew install",
 }
 
-# tools: (needed?, what for, commands of which one is enough, packages by manager). headers: (needed where CPython is compiled?, file,
+# tools: (needed?, what for, commands of which one is enough, packages by manager, or under `any` another way). headers: (needed where CPython is compiled?, file,
 # why, packages).
 KNOWN = json.loads(Path(__file__).with_name("doctor.json").read_text(encoding="utf-8"))
 
@@ -272,7 +272,7 @@ def main() -> int:
     if optional:
         print("\nMissing, and the book can do without:")
         for what, why, _, packages in optional:
-            print(f"  {what} ({why})\n      {command([packages])}")
+            print(f"  {what} ({why})\n      {packages.get('any') or command([packages])}")
     if not gaps:
         print("\nNothing is missing.")
     findings = noise()
