@@ -134,6 +134,7 @@ def test_an_interrupted_study_keeps_its_runs(tmp_path, monkeypatch, quiet_progre
 
     monkeypatch.setattr(contest, "ROWS", {row: (False, measure) for row in MEASURED})
     monkeypatch.setattr(kept, "RESULTS", tmp_path)
+    monkeypatch.setattr(contest.instructions, "available", lambda: None)
     monkeypatch.setattr(contest, "counted", lambda: ({contest_results.CALL: 300}, {AGAIN: 1.0}))
     monkeypatch.setattr(contest.layout_pool, "make", lambda *_, **__: {GIL: [as_installed(GIL)] * 2})
     monkeypatch.setattr(contest.relink, "missing", lambda label: None)

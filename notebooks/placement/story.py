@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import subprocess
-import tarfile
 import tomllib
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pandas as pd
 
 from ffilab.measure.case import Outcome, Step, program
 from ffilab.measure.session import Session
+from ffilab.run.archives import tarfile
 from ffilab.run.errors import UserError
 from ffilab.run.machine import compiler
 from ffilab.run.paths import BUILD, NATIVE, without_paths
