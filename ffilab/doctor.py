@@ -137,7 +137,7 @@ def refusal(kernels: str) -> str | None:
         return None
     names = [what for what, _ in lacking]
     listed = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-    return f"This machine lacks {listed}. Run this, then the same command again:\n  {command([p for _, p in lacking])}"
+    return f"Missing on this machine: {listed}. Run this, then the same command again:\n  {command([p for _, p in lacking])}"
 
 
 def full_disks() -> list[str]:
