@@ -63,8 +63,6 @@ def command(packages: list[dict]) -> str:
     names = list(dict.fromkeys(by_manager[here or "apt"] for by_manager in packages if (here or "apt") in by_manager))
     if not names:
         return "no package of it is known for this system"
-    # Sorted by no wish of ours: one with a remark comes last.
-    names.sort(key=lambda name: " " in name)
     if not here:
         return f"install the packages that Debian calls {' '.join(names)}"
     as_root = here in ("apt", "dnf", "pacman") and os.geteuid() != 0

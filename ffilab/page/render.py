@@ -7,6 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import click
 import nbformat
 
 from ffilab.judge import ledger
@@ -31,8 +32,6 @@ from ffilab.run.paths import BUILD, BY_PRODUCTS, HTML, LOGS, NATIVE, NOTEBOOKS, 
 from ffilab.run.progress import say, step
 from ffilab.run.subprocesses import explain_os_errors, logged
 
-# Of a terminal.
-COLOURS = re.compile(r"\x1b\[[\d;]*m")
 # The cell that the press puts above a page.
 BANNER = "stale"
 
@@ -58,7 +57,7 @@ def render(again: bool = False) -> Path:
         environment = {"PYTHONWARNINGS": "ignore", "PYTHONPATH": str(ROOT), "JUPYTER_PATH": str(ROOT / "kernels")}
         warned = None
         if logged([*command, "-W", "-n", "--keep-going"], log, env={**os.environ, **environment}):
-            lines = [COLOURS.sub("", line).strip() for line in log.read_text(errors="replace").splitlines()]
+            lines = [click.unstyle(line).strip() for line in log.read_text(errors="replace").splitlines()]
             said = "; ".join([line for line in lines if "WARNING" in line or "ERROR" in line][:3]) or "see the log"
             warned = UserError(f"Jupyter Book reported errors or warnings ({said}); read {log}.")
             if not (out / "_build" / "html" / "index.html").exists():

@@ -8,12 +8,12 @@ a JSON object: `ended` (ok, raised, timeout, died, no kernel, failed), `cell` (i
 import ctypes
 import json
 import os
-import re
 import signal
 import sys
 import traceback
 from pathlib import Path
 
+import click
 import papermill
 from jupyter_client.kernelspec import NoSuchKernel
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
@@ -26,8 +26,6 @@ from ffilab.page.cells import YOURS
 # What a path of a Unix socket may hold: 108 bytes on Linux, 104 on macOS and the BSDs (unix(7), unix(4)).
 SOCKET_PATH_BYTES = 104
 PR_SET_PDEATHSIG = 1
-# Of a terminal.
-COLOURS = re.compile(r"\x1b\[[\d;]*m")
 # The number of the cell that runs, and how the Jupyter kernel ended.
 now = {"cell": 0, "how": "it did not say how"}
 
@@ -77,7 +75,7 @@ def run(order: dict) -> dict:
             execution_timeout=order["cell_timeout_s"],
         )
     except PapermillExecutionError as error:
-        print(f"Cell {error.cell_index + 1}:", COLOURS.sub("", "\n".join(error.traceback)), sep="\n", flush=True)
+        print(f"Cell {error.cell_index + 1}:", click.unstyle("\n".join(error.traceback)), sep="\n", flush=True)
         return {"ended": "raised", "cell": error.cell_index + 1, "name": error.ename, "message": error.evalue}
     except CellTimeoutError as error:
         return {"ended": "timeout", "message": str(error).splitlines()[0], **now}
