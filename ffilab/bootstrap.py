@@ -145,11 +145,11 @@ def stamp():
     return VENV / f"ready-book-{hashlib.sha256(LOCK.read_bytes()).hexdigest()[:16]}"
 
 
-def check(kernels):
+def check(kernels, budget):
     """Raise Stop if the machine lacks what the work needs: everything that is lacking, with one command for it."""
     import doctor
 
-    if refusal := doctor.refusal(kernels):
+    if refusal := doctor.refusal(kernels, budget):
         raise Stop(refusal)
 
 
@@ -163,7 +163,7 @@ def main():
             sys.argv = ["doctor.py", *rest]
             sys.exit(doctor.main())
         if verb in SETTING_UP and not os.environ.get("FROM"):
-            check(os.environ.get("KERNELS", ""))
+            check(os.environ.get("KERNELS", ""), "room" if verb == "lab" else os.environ.get("BUDGET", ""))
         if verb not in READERS:
             lock_folder()
             prepare()

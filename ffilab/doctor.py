@@ -103,17 +103,17 @@ def header_present(header: str) -> bool:
     return subprocess.run([compiler, "-E", "-x", "c", "-"], input=source.encode(), capture_output=True).returncode == 0
 
 
-def missing(kernels: str = "") -> list[tuple[str, str, bool, dict]]:
+def missing(kernels: str = "", budget: str = "") -> list[tuple[str, str, bool, dict]]:
     """(what, why, needed?, packages by manager) of each tool and header that is not there.
 
-    kernels: as in KERNELS. Headers are needed only if an interpreter will be compiled.
+    kernels, budget: as in KERNELS and BUDGET. Headers are needed only if an interpreter will be compiled.
     """
     gaps = [
         (tool, why, needed, packages)
         for tool, (needed, why, commands, packages) in KNOWN["tools"].items()
         if not present(tool, commands)
     ]
-    compiles = will_compile(kernels)
+    compiles = will_compile(kernels, budget)
     return gaps + [
         (name, why, needed and compiles, packages)
         for name, (needed, header, why, packages) in KNOWN["headers"].items()
@@ -121,16 +121,25 @@ def missing(kernels: str = "") -> list[tuple[str, str, bool, dict]]:
     ]
 
 
-def will_compile(kernels: str) -> bool:
-    """Will a verb compile an interpreter of the pair here? kernels: as in KERNELS."""
-    words = kernels.split()
-    named = {word.partition("=")[0] for word in words if "=" in word}
-    return words != ["prebuilt"] and not {*PAIR} <= {*named, *in_cache()}
+def will_compile(kernels: str, budget: str = "") -> bool:
+    """Will a verb compile an interpreter here? kernels, budget: as in KERNELS and BUDGET."""
+    if sys.version_info < (3, 11):  # noqa: UP036  (it says there what is missing)
+        return True
+    from ffilab.run.errors import UserError
+    from ffilab.setup.catalogue import COMPILED, parse
+    from ffilab.setup.recipe import executable
+
+    try:
+        request = parse(kernels, budget)
+        unnamed = [interpreter for interpreter in request.required if interpreter not in request.named]
+        return request.pair == COMPILED and not all(executable(interpreter).exists() for interpreter in unnamed)
+    except UserError:
+        return True
 
 
-def refusal(kernels: str) -> str | None:
+def refusal(kernels: str, budget: str = "") -> str | None:
     """The sentence for a machine that lacks what every chapter needs, with one command; None if nothing is lacking."""
-    lacking = [(what, packages) for what, _, needed, packages in missing(kernels) if needed]
+    lacking = [(what, packages) for what, _, needed, packages in missing(kernels, budget) if needed]
     if not lacking:
         return None
     names = [what for what, _ in lacking]
@@ -258,7 +267,7 @@ def main() -> int:
     argparse.ArgumentParser(prog="make doctor", description=__doc__.splitlines()[0]).parse_args()
     print(f"This machine: {cpu_model()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}")
     print(about_interpreters())
-    gaps, disks = missing(os.environ.get("KERNELS", "")), full_disks()
+    gaps, disks = missing(os.environ.get("KERNELS", ""), os.environ.get("BUDGET", "")), full_disks()
     needed, optional = ([gap for gap in gaps if gap[2] is wanted] for wanted in (True, False))
     if needed:
         print("\nMissing and needed:")

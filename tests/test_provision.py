@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ffilab import doctor
-from ffilab.run import cli, settings
+from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.run.subprocesses import explain_os_errors, logged
@@ -27,6 +27,7 @@ from ffilab.setup.catalogue import (
     PREBUILT,
     SOONEST,
     Request,
+    parse,
 )
 
 T314 = BY_LABEL["3.14t"]
@@ -139,12 +140,19 @@ def test_a_source_that_cannot_be_had_is_named_before_other_routes_are_asked(monk
     ],
 )
 def test_the_way_to_the_pair_follows_kernels_and_budget(kernels, budget, pair):
-    assert cli.request(kernels, budget).pair == pair
+    assert parse(kernels, budget).pair == pair
 
 
 @pytest.mark.parametrize(
     ("kernels", "compiles"),
-    [("", True), ("prebuilt", False), ("3.14=/a 3.14t=/b", False), ("3.14=/a", True), ("3.14 3.14t", True)],
+    [
+        ("", True),
+        ("prebuilt", False),
+        ("3.14=/a 3.14t=/b", False),
+        ("3.14=/a,cpython-3.14t='/b c'", False),
+        ("3.14=/a", False),
+        ("3.14 3.14t", True),
+    ],
 )
 def test_headers_are_needed_where_something_is_compiled(monkeypatch, tmp_path, kernels, compiles):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

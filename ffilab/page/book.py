@@ -163,7 +163,7 @@ def drawn_layouts(labels: list[str], budget: Budget):
     folder = layout_pool.POOLS / secrets.token_hex(4)
     try:
         layout_pool.make(folder, labels, budget.layouts, secrets.randbits(32), list(range(1, budget.builds + 1)))
-        settings.tell(layouts=str(folder), linker=linker.version(linker.find()) or None)
+        settings.tell(layouts=str(folder), linker=linker.version_here() or None)
         yield
     finally:
         settings.tell(layouts=None, linker=None)

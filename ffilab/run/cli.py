@@ -1,6 +1,5 @@
 """The verbs, one function each. Errors of the reader end in one sentence, not in a traceback."""
 
-import dataclasses
 import importlib
 import os
 import secrets
@@ -78,13 +77,6 @@ def records(source: str) -> Path | None:
     return late("ffilab.measure.foreign").unpacked(source) if source else None
 
 
-def request(kernels: str, budget: str = "") -> catalogue.Request:
-    """What KERNELS asks for. A workshop begins soon: at its budget, prebuilt interpreters serve where none was compiled yet."""
-    asked = catalogue.parse(kernels)
-    soon = budget == "room" and asked.pair == catalogue.COMPILED
-    return dataclasses.replace(asked, pair=catalogue.SOONEST) if soon else asked
-
-
 def budget_name(name: str) -> str:
     if name not in BUDGETS:
         raise UserError(f"BUDGET is {name!r}: it must be one of {', '.join(BUDGETS)}.")
@@ -98,7 +90,7 @@ def budget_name(name: str) -> str:
 def book(kernels, budget, source):
     """Set up what is missing, measure every chapter afresh, render _build/html."""
     budget = budget_name(budget or "quick")
-    late("ffilab.page.book").book(request(kernels, budget), budget, source=records(source))
+    late("ffilab.page.book").book(catalogue.parse(kernels, budget), budget, source=records(source))
 
 
 @verbs.command()
@@ -109,7 +101,7 @@ def book(kernels, budget, source):
 def chapter(name, kernels, budget, source):
     """Measure one chapter afresh, then render the book with it."""
     budget = budget_name(budget or "quick")
-    late("ffilab.page.book").book(request(kernels, budget), budget, only=name, source=records(source))
+    late("ffilab.page.book").book(catalogue.parse(kernels, budget), budget, only=name, source=records(source))
 
 
 @verbs.command()
@@ -119,7 +111,7 @@ def chapter(name, kernels, budget, source):
 def more(name, kernels, budget):
     """Measure another session, with new layouts, on top of those that the pages rest on; then render."""
     budget = budget_name(budget or "quick")
-    late("ffilab.page.book").book(request(kernels, budget), budget, only=name or None, more=True)
+    late("ffilab.page.book").book(catalogue.parse(kernels, budget), budget, only=name or None, more=True)
 
 
 @verbs.command()
@@ -244,9 +236,11 @@ def lab(name, kernels, budget):
     budget = budget_name(budget or "room")
     notebook = chapters.chapter(name).source if name else paths.NOTEBOOKS
     built = chapters.with_uses(name) if name else None
-    labels = [interpreter.label for interpreter in late("ffilab.page.book").set_up(request(kernels, "room"), built)]
+    labels = [
+        interpreter.label for interpreter in late("ffilab.page.book").set_up(catalogue.parse(kernels, "room"), built)
+    ]
     late("ffilab.setup.layout_pool").make(pool, labels, BUDGETS[budget].layouts, secrets.randbits(32))
-    told = settings.telling(layouts=str(pool), linker=linker.version(linker.find()) or None)
+    told = settings.telling(layouts=str(pool), linker=linker.version_here() or None)
     environment = {**os.environ, **told, settings.BUDGET: budget}
     environment |= {"JUPYTER_PATH": str(paths.ROOT / "kernels"), "PYTHONPATH": str(paths.ROOT)}
     environment[settings.BUILD] = str(paths.BUILD / "lab")

@@ -104,9 +104,11 @@ def _short(word: str) -> str:
     return repr(word if len(word) <= 60 else f"{word[:57]}...")
 
 
-def parse(kernels: str | None) -> Request:
+def parse(kernels: str | None, budget: str = "") -> Request:
     """Read KERNELS: empty (default), `prebuilt`, `pair`, `all`, or labels such as "3.14 3.14t=/usr/bin/python3.14t".
     A path with a space or a comma stands in quotes.
+
+    A workshop begins soon: at its budget, prebuilt interpreters serve where none was compiled yet.
 
     Raises UserError for an unknown label.
     """
@@ -117,14 +119,15 @@ def parse(kernels: str | None) -> Request:
     except ValueError as error:
         raise UserError(f"KERNELS is {_short(kernels)}, which cannot be read ({error}): close its quotes.") from None
     others = tuple(i for i in ALL if i not in CHAPTER_PAIR)
+    pair = SOONEST if budget == "room" else COMPILED
     if not words:
-        return Request({}, CHAPTER_PAIR, others)
+        return Request({}, CHAPTER_PAIR, others, pair)
     if words == [PREBUILT]:
         return Request({}, CHAPTER_PAIR, others, PREBUILT)
     if words == ["pair"]:
-        return Request({}, CHAPTER_PAIR, ())
+        return Request({}, CHAPTER_PAIR, (), pair)
     if words == ["all"]:
-        return Request({}, ALL, ())
+        return Request({}, ALL, (), pair)
     named, required = {}, []
     for word in words:
         label, given, path = word.partition("=")
@@ -143,4 +146,4 @@ def parse(kernels: str | None) -> Request:
             )
         if path and named.setdefault(interpreter, path) != path:
             raise UserError(f"KERNELS names two interpreters for {label}, {named[interpreter]} and {path}: choose one.")
-    return Request(named, tuple(required), ())
+    return Request(named, tuple(required), (), pair)

@@ -67,6 +67,11 @@ def version(linker: Path | None) -> str:
     return said[0] if said else ""
 
 
+def version_here() -> str:
+    """The version of the linker that was found; empty if there is none."""
+    return version(find())
+
+
 def lacking() -> str:
     """Why there is no linker that orders functions, and what mends it."""
     if settings.no_downloads():

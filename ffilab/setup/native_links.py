@@ -98,7 +98,7 @@ def digest() -> str:
     Raises UserError if there is no compiler."""
     of_cxx = " ".join([*cxx(), version_of(tuple(cxx()))])
     recorder = Path(link_recorder.__file__).read_text()
-    who = [compiler(), compiler_version(), of_cxx, linker.version(linker.find()), recorder]
+    who = [compiler(), compiler_version(), of_cxx, linker.version_here(), recorder]
     return hashlib.sha256("\0".join(who).encode()).hexdigest()[:10]
 
 
