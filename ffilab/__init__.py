@@ -11,7 +11,7 @@ from importlib import import_module
 
 API = {
     "Arm": "ffilab.measure.plan",
-    "Result": "ffilab.judge.yours",
+    "Result": "ffilab.yours.result",
     "UserError": "ffilab.run.errors",
     "compare": "ffilab.yours.comparing",
 }

@@ -2,7 +2,7 @@ import signal
 import sys
 
 try:
-    from ffilab.run.cli import main
+    from ffilab.cli import main
 
     # bootstrap.py keeps them until here.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})

@@ -17,7 +17,6 @@ from scipy import stats
 
 from ffilab.judge import statistics
 from ffilab.judge.estimates import LEVEL, Interval
-from ffilab.judge.variances import alone, between
 from ffilab.measure import runner
 from ffilab.measure.plan import Arm, plan
 from ffilab.measure.record import Record
@@ -29,6 +28,7 @@ from ffilab.setup import build, layout_pool, relink
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from ffilab.setup.layouts import Pool
 from notebooks.boundary import experiment as boundary
+from notebooks.measuring.variances import alone, between
 from studies import kept
 
 PAIR = (GIL, FREE_THREADED)

@@ -23,7 +23,7 @@ from ffilab.judge.verdicts import WITHHELD
 from ffilab.measure.alone import alone
 from ffilab.measure.reading import Reading
 from ffilab.page.book import drawn_layouts
-from ffilab.page.chapters import chapters
+from ffilab.page.contents import chapters
 from ffilab.page.execute import execute
 from ffilab.run import machine, settings
 from ffilab.run.budget import BUDGETS

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ffilab.judge.claims import chapter_names
-from ffilab.page.chapters import Chapter
+from ffilab.page.contents import Chapter
 from ffilab.page.execute import execute
 from tests.changed_records import EFFECTLESS, INVERTED, changed
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import nbformat
 
 from ffilab.judge import again
-from ffilab.page.chapters import chapters, split
+from ffilab.page.contents import chapters, split
 from ffilab.page.fold import LANGUAGES
 from ffilab.page.places import headings, markdown
 from ffilab.run.paths import ROOT

@@ -153,7 +153,7 @@ open = "Whether CDLL costs time cannot be told here."
         clone,
         """
         from pathlib import Path
-        from ffilab.page.chapters import Chapter
+        from ffilab.page.contents import Chapter
         from ffilab.page.execute import execute
         print(execute(Chapter("loaders"), "smoke", Path("tests/golden").resolve()).read_text())
         """,
@@ -205,7 +205,7 @@ def test_an_interpreter_is_one_entry_and_a_folder_for_each_build(clone):
         clone,
         """
         from pathlib import Path
-        from ffilab.page.chapters import Chapter
+        from ffilab.page.contents import Chapter
         from ffilab.page.execute import execute
         from ffilab.setup.catalogue import BY_LABEL, parse
         assert parse("3.98t").required == (BY_LABEL["3.98t"],)

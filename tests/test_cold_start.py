@@ -8,7 +8,7 @@ from faults import small
 from rich.console import Console
 
 from ffilab.page import book, render
-from ffilab.page.chapters import Chapter
+from ffilab.page.contents import Chapter
 from ffilab.run import progress
 from ffilab.run.errors import UserError
 from ffilab.setup import installed

@@ -7,7 +7,7 @@ import pandas as pd
 
 from ffilab.judge.estimates import Interval
 from ffilab.page import draw, tables
-from ffilab.page.chapters import Chapter
+from ffilab.page.contents import Chapter
 
 
 def test_what_is_shown_is_marked_if_it_is_no_result(monkeypatch):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from of_chapter import noop
 
-from ffilab.judge import description
 from ffilab.measure import instructions, profile
 from ffilab.run import machine
 from ffilab.setup.catalogue import GIL
+from notebooks.boundary import description
 from studies.contest import spin
 
 pytestmark = pytest.mark.usefixtures("quiet_progress")

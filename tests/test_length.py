@@ -7,7 +7,7 @@ import re
 import pytest
 
 from ffilab.judge.claims import chapter_names
-from ffilab.page.chapters import split
+from ffilab.page.contents import split
 from ffilab.page.slides import glued
 from ffilab.run.paths import NOTEBOOKS
 

@@ -7,7 +7,7 @@ import pytest
 
 from ffilab.judge.claims import chapter_names
 from ffilab.page import lessons
-from ffilab.page.chapters import Chapter
+from ffilab.page.contents import Chapter
 from ffilab.run.paths import NOTEBOOKS
 
 CHAPTERS = chapter_names()

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from ffilab.judge import statistics
+from ffilab.judge import groups, statistics
 from ffilab.judge.estimates import LEVEL, PREDICTION_LEVEL, Location, difference
 from ffilab.judge.simulation import timed
 from ffilab.setup.catalogue import GIL
@@ -77,8 +77,8 @@ def test_one_binary_says_nothing_of_the_next_build(runs):
 
 
 def test_pooled_is_the_standard_deviation_within_groups():
-    assert statistics.pooled(np.array([1.0, 3.0, 10.0, 14.0]), ["a", "a", "b", "b"]) == (pytest.approx(math.sqrt(5)), 2)
-    assert statistics.pooled(np.array([1.0, 3.0]), ["a", "b"]) == (None, 0)
+    assert groups.pooled(np.array([1.0, 3.0, 10.0, 14.0]), ["a", "a", "b", "b"]) == (pytest.approx(math.sqrt(5)), 2)
+    assert groups.pooled(np.array([1.0, 3.0]), ["a", "b"]) == (None, 0)
 
 
 def test_the_difference_of_two_estimates_covers():

@@ -14,8 +14,8 @@ from ffilab.measure import foreign
 from ffilab.measure import session as sessions
 from ffilab.measure.case import Outcome, Step
 from ffilab.page import book
-from ffilab.page.chapters import FACTS as PAGE_FACTS
-from ffilab.page.chapters import Chapter, digests
+from ffilab.page.contents import FACTS as PAGE_FACTS
+from ffilab.page.contents import Chapter, digests
 from ffilab.run import settings
 from ffilab.run.budget import BUDGETS
 from ffilab.run.errors import UserError

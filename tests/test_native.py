@@ -9,7 +9,7 @@ import pytest
 from ffilab.judge.claims import chapter_names
 from ffilab.measure import case, runner
 from ffilab.measure.plan import Arm, plan
-from ffilab.page.chapters import with_uses
+from ffilab.page.contents import with_uses
 from ffilab.run import machine, paths
 from ffilab.run.budget import BUDGETS
 from ffilab.run.errors import UserError

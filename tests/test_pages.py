@@ -8,8 +8,8 @@ import nbformat
 import pytest
 
 from ffilab.judge.claims import chapter_names, declared
-from ffilab.page import chapters as chapters_module
-from ffilab.page.chapters import FACTS, Chapter, chapters, digests, split
+from ffilab.page import contents as chapters_module
+from ffilab.page.contents import FACTS, Chapter, chapters, digests, split
 from ffilab.page.execute import execute
 from ffilab.page.render import not_measured, with_banner
 from ffilab.run.paths import NOTEBOOKS, ROOT

@@ -13,7 +13,7 @@ import pytest
 from ffilab.judge import again
 from ffilab.judge.numbers import ONE_CORE
 from ffilab.page import advice, front, guide, ledger_page, render
-from ffilab.page.chapters import split
+from ffilab.page.contents import split
 from ffilab.run import paths
 from ffilab.run.budget import Budget
 from tests import golden_pages

@@ -7,9 +7,9 @@ import pytest
 
 from ffilab.judge import claims, verdicts
 from ffilab.measure.alone import alone
-from ffilab.page import chapters, draw, execute, render
+from ffilab.page import contents, draw, execute, render
 from ffilab.page.chapter import PAGE
-from ffilab.page.chapters import Chapter
+from ffilab.page.contents import Chapter
 from ffilab.run import paths
 from tests.test_slides import check_deck
 
@@ -54,14 +54,14 @@ def test_a_measured_chapter_is_the_same_when_it_is_made_from_its_records(live, t
 def html():
     """Every chapter in smoke budget, rendered with warnings as errors."""
     with alone():
-        for chapter in chapters.chapters():
+        for chapter in contents.chapters():
             execute.execute(chapter, "smoke")
     return render.render().parent
 
 
 def pages():
     return ["book/preface", "book/ledger", "book/status", "book/adding"] + [
-        page for chapter in chapters.chapters() for page in chapter.pages
+        page for chapter in contents.chapters() for page in chapter.pages
     ]
 
 
@@ -74,7 +74,7 @@ def test_pages_are_there_and_smoke_is_marked(html):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("chapter", chapters.chapters(), ids=lambda chapter: chapter.name)
+@pytest.mark.parametrize("chapter", contents.chapters(), ids=lambda chapter: chapter.name)
 def test_a_chapter_of_a_smoke_run(html, tmp_path, chapter):
     text = (html / f"{chapter.page}.html").read_text()
     assert 'class="pasted-text"' in text

@@ -11,7 +11,7 @@ import axe_playwright_python
 import pytest
 from bs4 import BeautifulSoup
 
-from ffilab.page import chapters
+from ffilab.page import contents
 
 # Most of it is the theme.
 BUDGET_BYTES = 4_000_000
@@ -257,7 +257,7 @@ def test_every_figure_and_table_has_its_data(golden_book, pages):
 
 
 def test_terms_are_linked_once_on_a_page(golden_book):
-    for chapter in chapters.chapters():
+    for chapter in contents.chapters():
         found = re.findall(r'glossary\.html#(term-[\w-]+)"', (golden_book / f"{chapter.page}.html").read_text())
         assert found, chapter.name
     assert "std-term" in (golden_book / "notebooks/races/races.html").read_text()

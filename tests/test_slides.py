@@ -7,7 +7,7 @@ import nbformat
 import pytest
 
 from ffilab.page import lessons, slides
-from ffilab.page.chapters import FACTS, Chapter
+from ffilab.page.contents import FACTS, Chapter
 from ffilab.page.draw import GLUE_PREFIX
 
 SVG = "PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIHdpZHRoPSI0MCIgaGVpZ2h0PSIzMCI+PHJlY3Qgd2lkdGg9IjQwIiBoZWlnaHQ9IjMwIi8+PC9zdmc+"

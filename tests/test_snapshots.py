@@ -17,7 +17,7 @@ import pytest
 
 from ffilab.judge import again
 from ffilab.judge.claims import chapter_names
-from ffilab.page.chapters import Chapter
+from ffilab.page.contents import Chapter
 from ffilab.page.draw import GLUE_PREFIX, KEPT
 from tests.golden_pages import PAGES, records
 

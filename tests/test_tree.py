@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ffilab.judge.claims import chapter_names, declared
-from ffilab.page.chapters import Chapter
+from ffilab.page.contents import Chapter
 from ffilab.run import settings
 from ffilab.run.budget import BUDGETS
 from ffilab.run.paths import KERNELS, NOTEBOOKS, ROOT
@@ -149,7 +149,7 @@ def test_the_instrument_knows_no_chapter():
 
 def test_rooms_do_not_reach_back():
     """Setup knows nothing of measuring, measuring nothing of judging, judging nothing of pages; the verbs alone know all."""
-    rooms_in_order = ("setup", "measure", "judge", "page")
+    rooms_in_order = ("run", "setup", "measure", "judge", "yours", "page", "cli")
     for number, room in enumerate(rooms_in_order):
         rooms = rooms_in_order[number + 1 :]
         for path in (ROOT / "ffilab" / room).glob("*.py"):

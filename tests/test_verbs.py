@@ -15,8 +15,9 @@ import pytest
 from conftest import clean_environment
 from faults import small
 
+from ffilab import cli
 from ffilab.page import book
-from ffilab.run import cli, paths, settings
+from ffilab.run import paths, settings
 from ffilab.run.budget import BUDGETS
 from ffilab.run.paths import ROOT
 from ffilab.setup import layout_pool, layouts

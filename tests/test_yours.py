@@ -20,16 +20,16 @@ from conftest import clean_environment
 import ffilab
 from ffilab.judge.estimates import MIN_VALUES
 from ffilab.judge.simulation import timed
-from ffilab.judge.yours import Result, width
 from ffilab.measure import foreign, runner
 from ffilab.measure.plan import APART, APART_AGAIN, YOURS, Arm, control_pair
-from ffilab.page import yours as page
 from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from ffilab.setup.installed import load
 from ffilab.yours import command, comparing, pythons
+from ffilab.yours import worked_example as page
+from ffilab.yours.result import Result, width
 
 UV = Path(sys.executable).with_name("uv")
 

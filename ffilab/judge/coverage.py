@@ -7,12 +7,12 @@ of one binary.
 import itertools
 import math
 import statistics as stdlib_statistics
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
 
-from ffilab.judge import groups, statistics
+from ffilab.judge import groups
 from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval, Location
 
 # What is counted, and the title of each. The first two are intervals at LEVEL for the centre, the third and the fourth predictions.
@@ -38,10 +38,8 @@ class One:
 
 def over_layouts(logs: list[float]) -> Location:
     """The estimate of one session on one build, as a page would give it."""
-    values, session = np.array(logs), [0] * len(logs)
-    location = groups.over_groups(values, session, log=True, adds=groups.SESSION)
-    spread, freedom = statistics.pooled(values, session)
-    return replace(location, spread=spread, spread_freedom=freedom)
+    alike = [0] * len(logs)
+    return groups.over_layouts(np.array(logs), alike, alike, log=True, adds=groups.SESSION)
 
 
 def of_ratio(sessions: list[dict], name: str) -> list[One]:

@@ -41,6 +41,27 @@ def over_groups(values: np.ndarray, groups: list, log: bool = False, adds: float
     return combined(parts, adds)
 
 
+def over_layouts(values: np.ndarray, sessions: list, builds: list, log: bool = False, adds: float = 0.0) -> Location:
+    """The centre of values, one for each layout, with what sessions and builds add, and with the spread of layouts.
+
+    sessions, builds: of each layout. adds: see `combined`.
+    """
+    spread, freedom = pooled(values, sessions)
+    location = with_builds(over_groups(values, sessions, log, adds), values, sessions, builds)
+    return replace(location, spread=spread, spread_freedom=freedom)
+
+
+def pooled(values: np.ndarray, groups: list) -> tuple[float | None, int]:
+    """Standard deviation of values within their groups, and its degrees of freedom; None if no group has two."""
+    by_group: dict = {}
+    for value, group in zip(values.tolist(), groups):
+        if not math.isnan(value):
+            by_group.setdefault(group, []).append(value)
+    freedom = sum(map(len, by_group.values())) - len(by_group)
+    squares = sum(float(((group - np.mean(group)) ** 2).sum()) for group in map(np.array, by_group.values()))
+    return (math.sqrt(squares / freedom), freedom) if freedom else (None, 0)
+
+
 def is_whole(estimate) -> bool:
     """Can it stand for one session in `combined`?"""
     return isinstance(estimate, Location) and math.isfinite(estimate.error)

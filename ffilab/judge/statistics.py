@@ -6,7 +6,8 @@ restarts) its interval is wider. `tests/test_statistics.py` holds the simulation
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy import stats
@@ -16,8 +17,9 @@ from ffilab.judge.estimates import Interval, Location, Measurement
 from ffilab.measure.plan import EMPTY, TWINS, control_pair
 from ffilab.measure.record import Record, medians
 
-# Under this name a record keeps it, beside its ratios.
-UNEXPLAINED = "unexplained"
+# What was worked out of each record: figures, tables, sentences and claims ask for the same.
+_RATIOS: WeakKeyDictionary[Record, dict] = WeakKeyDictionary()
+_UNEXPLAINED: WeakKeyDictionary[Record, float] = WeakKeyDictionary()
 
 
 def location_interval(values: np.ndarray) -> Interval:
@@ -106,30 +108,18 @@ def explained(record: Record, values: np.ndarray, log: bool = False, of: float |
     units, values = [unit for unit, is_finite in zip(record.kept, finite) if is_finite], values[finite]
     sessions, builds = ([getattr(unit, level) for unit in units] for level in ("session", "build"))
     scale = float(log) if of is None else of
-    location = groups.over_groups(values, sessions, log, scale * groups.SESSION)
+    adds = scale * groups.SESSION
     if any(unit.layout is None for unit in units):
-        return location
-    spread, freedom = pooled(values, sessions)
-    location = groups.with_builds(location, values, sessions, builds)
-    return replace(location, spread=spread, spread_freedom=freedom)
-
-
-def pooled(values: np.ndarray, groups: list) -> tuple[float | None, int]:
-    """Standard deviation of values within their groups, and its degrees of freedom; None if no group has two."""
-    by_group: dict = {}
-    for value, group in zip(values.tolist(), groups):
-        if not math.isnan(value):
-            by_group.setdefault(group, []).append(value)
-    freedom = sum(map(len, by_group.values())) - len(by_group)
-    squares = sum(float(((group - np.mean(group)) ** 2).sum()) for group in map(np.array, by_group.values()))
-    return (math.sqrt(squares / freedom), freedom) if freedom else (None, 0)
+        return groups.over_groups(values, sessions, log, adds)
+    return groups.over_layouts(values, sessions, builds, log, adds)
 
 
 def ratio_over_units(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> Location:
     """Time of one cell over that of another, over layouts and sessions."""
-    if (slow, fast) not in record.ratios:
-        record.ratios[slow, fast] = over_units(record, log_ratios(record, slow, fast), log=True)
-    return record.ratios[slow, fast]
+    ratios = _RATIOS.setdefault(record, {})
+    if (slow, fast) not in ratios:
+        ratios[slow, fast] = over_units(record, log_ratios(record, slow, fast), log=True)
+    return ratios[slow, fast]
 
 
 def unexplained(record: Record) -> float:
@@ -137,15 +127,15 @@ def unexplained(record: Record) -> float:
 
     At least 1. It widens every interval of the plan: what moves equal arms moves others as well.
     """
-    if UNEXPLAINED in record.ratios:
-        return record.ratios[UNEXPLAINED]
+    if record in _UNEXPLAINED:
+        return _UNEXPLAINED[record]
     # The A/A tests, which each plan has: ratios of two arms that do not differ.
     twins = [((label, arm), (label, twin)) for label in record.interpreters for arm, twin in TWINS]
     measured = [log_ratios(record, one, other) for one, other in twins if record.has(*one) and record.has(*other)]
     equal = [explained(record, logs, log=True) for logs in measured]
     away = [(found.centre / found.error) ** 2 for found in equal if found.error > 0]
     more = sum(away) / stats.chi2.ppf(0.95, len(away)) if away else 1.0
-    return record.ratios.setdefault(UNEXPLAINED, math.sqrt(max(1.0, more)))
+    return _UNEXPLAINED.setdefault(record, math.sqrt(max(1.0, more)))
 
 
 def compare(record: Record, slow: tuple[str, str], fast: tuple[str, str], empty: str = EMPTY) -> Comparison:

@@ -1,1 +1,1 @@
-"""How it is measured: plan, worker, runner, record, each in its own file."""
+"""How it is measured: plans, workers, runs, and the records that they write."""

@@ -62,7 +62,7 @@ class Unit:
         return cls(session, build, line["layout"])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Record:
     """One run, read back. `cut_off` is true if the run was interrupted."""
 
@@ -95,11 +95,6 @@ class Record:
             for interpreter, arms in restart["missing"].items()
             for arm, reason in arms.items()
         }
-
-    @cached_property
-    def ratios(self) -> dict:
-        """Of pairs of cells, as ffilab.judge has worked them out: figures, tables, sentences and claims ask for the same ones."""
-        return {}
 
     @cached_property
     def frames(self) -> dict:

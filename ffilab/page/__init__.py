@@ -1,1 +1,1 @@
-"""Executes the chapters with papermill and renders the book."""
+"""From records to pages: figures, tables and sentences; chapters run with papermill, the book rendered."""

@@ -10,9 +10,9 @@ from pathlib import Path
 from ffilab.judge.claims import chapter_names
 from ffilab.measure.alone import alone
 from ffilab.measure.foreign import NoSession, find
-from ffilab.page import render, status, yours
-from ffilab.page.chapters import Chapter, chapters, source_digests, with_uses
-from ffilab.page.chapters import chapter as find_chapter
+from ffilab.page import render, status
+from ffilab.page.contents import Chapter, chapters, source_digests, with_uses
+from ffilab.page.contents import chapter as find_chapter
 from ffilab.page.execute import execute, sweep
 from ffilab.run import settings
 from ffilab.run.budget import BUDGETS, Budget
@@ -24,6 +24,7 @@ from ffilab.run.subprocesses import explain_os_errors
 from ffilab.setup import build, environments, layout_pool, linker, native, relink
 from ffilab.setup.catalogue import COMPILED, Request
 from ffilab.setup.installed import Installed, is_set_up
+from ffilab.yours import worked_example
 
 
 def book(
@@ -58,7 +59,7 @@ def book(
             else:
                 failures |= run(part, lambda chapter: execute(chapter, budget, source), left, early=False)
         if source is None and only is None:
-            yours.measure(budget)
+            worked_example.measure(budget)
         if any(chapter.is_executed for chapter in chapters()):
             render.render()
     if only is not None and not failures:

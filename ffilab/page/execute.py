@@ -16,7 +16,7 @@ import nbformat
 
 from ffilab.page.cells import YOURS
 from ffilab.page.chapter import PAGE
-from ffilab.page.chapters import FACTS, Chapter, kept, record_digests, source_digests
+from ffilab.page.contents import FACTS, Chapter, kept, record_digests, source_digests
 from ffilab.page.draw import filled_in
 from ffilab.page.files import HTML
 from ffilab.page.slides import glued

@@ -15,7 +15,7 @@ from ffilab.judge.estimates import Interval
 from ffilab.judge.questions import equal
 from ffilab.judge.rules import YES
 from ffilab.page import advice, draw, files, tables, words
-from ffilab.page.chapters import chapters
+from ffilab.page.contents import chapters
 from ffilab.page.places import link, since
 from ffilab.page.templates import filled
 from ffilab.run import settings

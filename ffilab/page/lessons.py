@@ -6,7 +6,7 @@ what may be skipped. Nothing of it is typed twice: the instructor's page and the
 
 import re
 
-from ffilab.page.chapters import Chapter
+from ffilab.page.contents import Chapter
 from ffilab.page.templates import filled
 
 NOTES = "instructors.md"

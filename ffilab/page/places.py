@@ -10,7 +10,7 @@ from myst_parser.mdit_to_docutils.base import compute_unique_slug
 
 from ffilab.judge.claims import in_words
 from ffilab.page import draw, files, tables
-from ffilab.page.chapters import Chapter
+from ffilab.page.contents import Chapter
 from ffilab.page.templates import filled
 from ffilab.run import settings
 

@@ -24,13 +24,13 @@ from ffilab.page import (
     terms,
     translation,
     words,
-    yours,
 )
-from ffilab.page.chapters import Chapter, chapters, split
+from ffilab.page.contents import Chapter, chapters, split
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, BY_PRODUCTS, HTML, LOGS, NATIVE, NOTEBOOKS, ROOT, swap
 from ffilab.run.progress import say, step
 from ffilab.run.subprocesses import explain_os_errors, logged
+from ffilab.yours import worked_example
 
 # The cell that the press puts above a page.
 BANNER = "stale"
@@ -129,7 +129,7 @@ def assemble(tree: Path) -> Path:
     sessions = {chapter.name: chapter.session for chapter in chapters() if chapter.is_executed}
     rows = ledger.collect(sessions, stale)
     status.write(tree / "book" / "_generated", rows, sessions)
-    yours.write(tree / "book" / "_generated")
+    worked_example.write(tree / "book" / "_generated")
     ledger_page.write(tree, rows)
     matrix.copy_datatables(tree / "book" / "_static")
     (tree / "book" / "_generated" / "sources.md").write_text(sources.page(tree, rows))

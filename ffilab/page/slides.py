@@ -16,7 +16,7 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 
 from ffilab.page import lessons
-from ffilab.page.chapters import Chapter
+from ffilab.page.contents import Chapter
 from ffilab.page.draw import GLUE_PREFIX
 from ffilab.page.templates import TEMPLATES, filled
 

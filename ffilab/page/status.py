@@ -9,7 +9,7 @@ from ffilab.measure.reading import Reading
 from ffilab.page import cost, evidence, lessons, matrix
 from ffilab.page import map as corner_map
 from ffilab.page.chapter import left_out
-from ffilab.page.chapters import Chapter, chapters
+from ffilab.page.contents import Chapter, chapters
 from ffilab.page.templates import filled
 from ffilab.run.budget import BUDGETS
 from ffilab.run.paths import ROOT

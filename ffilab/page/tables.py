@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from ffilab.page.chapters import Chapter, kept
+from ffilab.page.contents import Chapter, kept
 from ffilab.run.errors import UserError
 
 

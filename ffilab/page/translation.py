@@ -10,7 +10,7 @@ from copy import deepcopy
 
 import nbformat
 
-from ffilab.page.chapters import SENTENCES, Chapter
+from ffilab.page.contents import SENTENCES, Chapter
 from ffilab.page.execute import execute
 from ffilab.page.fold import LANGUAGES, TITLE
 from ffilab.page.templates import filled

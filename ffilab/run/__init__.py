@@ -1,1 +1,1 @@
-"""What the records mean: intervals, tests, verdicts."""
+"""What every room needs: paths, settings, errors, locks, processes, progress, facts about the machine."""

@@ -61,7 +61,7 @@ def compare(
     try:
         blocks = tried(arms, interpreters, pool, folder)
         # Not at the top: it takes a second, and a mistake is to be told at once.
-        from ffilab.judge.yours import Result, width
+        from ffilab.yours.result import Result, width
 
         labels = list(interpreters)
         budget = Budget(YOURS, MOST_RESTARTS, blocks, seconds, BATCH_MS, scale=1, repeats=1)

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from ffilab.judge import description, processes, statistics
+from ffilab.judge import processes, statistics
 from ffilab.judge.estimates import LEVEL, Interval, Location, Measurement
 from ffilab.judge.questions import NO, OPEN, YES, above
 from ffilab.measure import profile
@@ -18,6 +18,7 @@ from ffilab.measure.instructions import Node
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record, medians
 from ffilab.setup.catalogue import FREE_THREADED, GIL
+from notebooks.boundary import description
 from notebooks.boundary import experiment as e
 from notebooks.boundary.experiment import name
 from notebooks.boundary.looks import WITHOUT_HAND_OVER

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ffilab.judge import description, statistics, variances
+from ffilab.judge import statistics
 from ffilab.judge.controls import NEGLIGIBLE
 from ffilab.judge.estimates import LEVEL, MIN_VALUES, Counted, Interval, Location, Measurement, Share, difference
 from ffilab.judge.questions import NO, OPEN, above, equal
@@ -18,6 +18,8 @@ from ffilab.measure import neighbour, profile
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record, medians
 from ffilab.setup.catalogue import GIL
+from notebooks.boundary import description
+from notebooks.measuring import variances
 from notebooks.measuring.experiment import BINDINGS, COPIES, KEPT, OF_EACH, ON, REFERENCE
 
 LOADERS_OF_COPIES = (GIL, COPIES[0]), (GIL, "PyDLL")

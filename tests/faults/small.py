@@ -63,13 +63,14 @@ def clone(folder: Path, *cells: str) -> Path:
 RUN = """import os, sys
 sys.path.insert(0, {root!r})
 from ffilab import bootstrap
-from ffilab.run import cli, settings
+from ffilab import cli
+from ffilab.run import settings
 bootstrap.lock_folder()
 
 def book(**options):
-    from ffilab.page import chapters, execute
+    from ffilab.page import contents, execute
     execute.sweep()
-    execute.execute(chapters.chapter("victim"), "smoke", made_from={{}})
+    execute.execute(contents.chapter("victim"), "smoke", made_from={{}})
 
 cli.verbs.commands["html"].callback = book
 sys.argv = ["ffilab", "html"]

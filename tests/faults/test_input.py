@@ -12,8 +12,9 @@ import pytest
 from conftest import clean_environment
 
 from faults import fake_source
+from ffilab import cli
 from ffilab.judge import claims
-from ffilab.run import cli, machine, paths, subprocesses
+from ffilab.run import machine, paths, subprocesses
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.setup import catalogue, installed, native

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from faults import fake_source
+from ffilab import cli
 from ffilab.page.chapter import assert_gil
-from ffilab.run import cli
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.setup import environments, installed, interpreters

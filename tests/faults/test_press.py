@@ -8,8 +8,8 @@ import nbformat
 import pytest
 
 from faults import small
-from ffilab.page import chapters, execute, render
-from ffilab.page.chapters import Chapter
+from ffilab.page import contents, execute, render
+from ffilab.page.contents import Chapter
 from ffilab.run import paths, settings
 from ffilab.run.errors import UserError
 
@@ -62,7 +62,7 @@ def test_a_notebook_that_fails(chapter, cell, says, limits):
 
 
 def test_a_kernel_that_is_not_there(chapter, monkeypatch):
-    monkeypatch.setattr(chapters, "CHAPTER_PAIR", [SimpleNamespace(name="cpython-9.99")])
+    monkeypatch.setattr(contents, "CHAPTER_PAIR", [SimpleNamespace(name="cpython-9.99")])
     fails(chapter("1", kernel="cpython-9.99"), "not set up: run `python3 ffilab/bootstrap.py kernels`")
 
 

@@ -18,8 +18,8 @@ import pytest
 from conftest import clean_environment
 
 from faults import small
+from ffilab import cli
 from ffilab.page import book
-from ffilab.run import cli
 from ffilab.run.paths import KERNELS, NATIVE, ROOT
 from ffilab.setup import installed, interpreters, layout_pool
 from ffilab.setup.catalogue import CHAPTER_PAIR, SOURCES

@@ -33,8 +33,6 @@ DISTURBING = (
     "PYTHON_THREAD_INHERIT_CONTEXT",
 )
 MEASURING = {"book", "chapter", "more", "study", "lab"}
-# A module that not every verb needs.
-late = importlib.import_module
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -74,7 +72,9 @@ from_option = click.option(
 
 def records(source: str) -> Path | None:
     """Return the folder of records that FROM names, or None without one."""
-    return late("ffilab.measure.foreign").unpacked(source) if source else None
+    from ffilab.measure.foreign import unpacked
+
+    return unpacked(source) if source else None
 
 
 def budget_name(name: str) -> str:
@@ -89,8 +89,10 @@ def budget_name(name: str) -> str:
 @from_option
 def book(kernels, budget, source):
     """Set up what is missing, measure every chapter afresh, render _build/html."""
+    from ffilab.page.book import book
+
     budget = budget_name(budget or "quick")
-    late("ffilab.page.book").book(catalogue.parse(kernels, budget), budget, source=records(source))
+    book(catalogue.parse(kernels, budget), budget, source=records(source))
 
 
 @verbs.command()
@@ -100,8 +102,10 @@ def book(kernels, budget, source):
 @from_option
 def chapter(name, kernels, budget, source):
     """Measure one chapter afresh, then render the book with it."""
+    from ffilab.page.book import book
+
     budget = budget_name(budget or "quick")
-    late("ffilab.page.book").book(catalogue.parse(kernels, budget), budget, only=name, source=records(source))
+    book(catalogue.parse(kernels, budget), budget, only=name, source=records(source))
 
 
 @verbs.command()
@@ -110,14 +114,18 @@ def chapter(name, kernels, budget, source):
 @budget_option
 def more(name, kernels, budget):
     """Measure another session, with new layouts, on top of those that the pages rest on; then render."""
+    from ffilab.page.book import book
+
     budget = budget_name(budget or "quick")
-    late("ffilab.page.book").book(catalogue.parse(kernels, budget), budget, only=name or None, more=True)
+    book(catalogue.parse(kernels, budget), budget, only=name or None, more=True)
 
 
 @verbs.command()
 def html():
     """Render again from the chapters as they were last measured."""
-    late("ffilab.page.render").render()
+    from ffilab.page.render import render
+
+    render()
 
 
 @verbs.command("kernels")
@@ -131,7 +139,9 @@ def kernels_verb(kernels):
 @kernels_option
 def native(kernels):
     """Build everything under native/ for the kernels at hand."""
-    if late("ffilab.setup.native").build_all(environments.provision(catalogue.parse(kernels))):
+    from ffilab.setup.native import build_all
+
+    if build_all(environments.provision(catalogue.parse(kernels))):
         raise UserError("Some projects were left out: see the lines above.")
 
 
@@ -160,10 +170,12 @@ def pytest(kernels: str, part: str, shared_by: str, *options: str) -> int:
 
     shared_by: how pytest-xdist hands them out. Returns pytest's exit code, and 0 if options chose none of these tests.
     """
+    from ffilab.page.book import set_up
+
     asked = catalogue.parse(kernels or "pair")
     if lacking := [one.label for one in catalogue.CHAPTER_PAIR if one not in (*asked.required, *asked.named)]:
         raise UserError(f"The tests need the chapter pair, and KERNELS lacks {' and '.join(lacking)}: add it.")
-    late("ffilab.page.book").set_up(asked, slow=part == "full")
+    set_up(asked, slow=part == "full")
     command = [sys.executable, "-m", "pytest", "-m", part, "-n", "auto", "--maxprocesses", "4", "--dist", shared_by]
     code = subprocess.run([*command, "--durations=15", *options], cwd=paths.ROOT).returncode
     return 0 if code == 5 and options else code
@@ -178,6 +190,8 @@ def pytest(kernels: str, part: str, shared_by: str, *options: str) -> int:
 @click.option("--sessions", type=click.IntRange(min=1), help="Of a study that keeps sessions: so many more.")
 def study(name, budget, chapter, sessions):
     """Run a study that is no chapter: `characteristics`, or a module of `studies` such as contest (its `main(budget)`)."""
+    from ffilab.setup.native import build_all
+
     budget = budget_name(budget or "quick")
     if name == "characteristics":
         return characteristics(chapter)
@@ -186,14 +200,16 @@ def study(name, budget, chapter, sessions):
         raise UserError(
             f"There is no study {name!r}: NAME must be one of {', '.join(sorted([*studies, 'characteristics']))}."
         )
-    late("ffilab.setup.native").build_all(environments.provision(catalogue.parse("pair")))
-    late(f"studies.{name}").main(budget, **({"sessions": sessions} if sessions else {}))
+    build_all(environments.provision(catalogue.parse("pair")))
+    importlib.import_module(f"studies.{name}").main(budget, **({"sessions": sessions} if sessions else {}))
 
 
 def characteristics(chapter: str | None) -> None:
     """Simulate records whose truth is known, and keep how often which verdict is given (book/evidence)."""
-    study = late("ffilab.judge.characteristics")
-    chapters = late("ffilab.judge.claims").chapter_names()
+    from ffilab.judge import characteristics as study
+    from ffilab.judge.claims import chapter_names
+
+    chapters = chapter_names()
     if chapter and chapter not in chapters:
         raise UserError(f"There is no chapter {chapter!r}: --chapter must be one of {', '.join(chapters)}.")
     rows = []
@@ -210,9 +226,11 @@ def characteristics(chapter: str | None) -> None:
 @click.argument("claim", default="")
 def judge(source, claim):
     """Print the ledger for a folder or bundle of records, without measuring; or one claim of it (judge RECORDS A12)."""
+    from ffilab.judge.again import report
+
     if not source:
         raise UserError("Name the records: `make judge FROM=_build/records`.")
-    click.echo(late("ffilab.judge.again").report(records(source), claim))
+    click.echo(report(records(source), claim))
 
 
 @verbs.command()
@@ -220,7 +238,9 @@ def judge(source, claim):
 @click.argument("run_b", default="")
 def compare(run_a, run_b):
     """Compare two records of two runs or machines (files in _build/records)."""
-    click.echo(late("ffilab.judge.runs").report((Path(run_a), Path(run_b))))
+    from ffilab.judge.runs import report
+
+    click.echo(report((Path(run_a), Path(run_b))))
 
 
 @verbs.command()
@@ -232,15 +252,17 @@ def lab(name, kernels, budget):
 
     NAME opens one chapter, and builds no more than that needs. What is measured there lies apart, in _build/lab.
     """
-    chapters, pool = late("ffilab.page.chapters"), late("ffilab.setup.layouts").OF_LAB
+    from ffilab.page import contents
+    from ffilab.page.book import set_up
+    from ffilab.setup import layout_pool
+    from ffilab.setup.layouts import OF_LAB
+
     budget = budget_name(budget or "room")
-    notebook = chapters.chapter(name).source if name else paths.NOTEBOOKS
-    built = chapters.with_uses(name) if name else None
-    labels = [
-        interpreter.label for interpreter in late("ffilab.page.book").set_up(catalogue.parse(kernels, "room"), built)
-    ]
-    late("ffilab.setup.layout_pool").make(pool, labels, BUDGETS[budget].layouts, secrets.randbits(32))
-    told = settings.telling(layouts=str(pool), linker=linker.version_here() or None)
+    notebook = contents.chapter(name).source if name else paths.NOTEBOOKS
+    interpreters = set_up(catalogue.parse(kernels, "room"), contents.with_uses(name) if name else None)
+    labels = [installed.label for installed in interpreters]
+    layout_pool.make(OF_LAB, labels, BUDGETS[budget].layouts, secrets.randbits(32))
+    told = settings.telling(layouts=str(OF_LAB), linker=linker.version_here() or None)
     environment = {**os.environ, **told, settings.BUDGET: budget}
     environment |= {"JUPYTER_PATH": str(paths.ROOT / "kernels"), "PYTHONPATH": str(paths.ROOT)}
     environment[settings.BUILD] = str(paths.BUILD / "lab")

@@ -3,11 +3,11 @@
 import sys
 from pathlib import Path
 
-from ffilab.judge.yours import Result
 from ffilab.run.errors import UserError
 from ffilab.run.paths import RECORDS, ROOT
 from ffilab.run.progress import say
 from ffilab.setup.catalogue import GIL
+from ffilab.yours.result import Result
 
 EXAMPLE = ROOT / "ffilab" / "yours" / "example.py"
 RECORD = RECORDS / "yours" / "ways.jsonl"
