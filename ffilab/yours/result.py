@@ -126,7 +126,7 @@ class Result:
         base, estimate, found = self.names[0], self.estimates[name], self.ratios[name]
         if not found.is_known:
             return f"Too few restarts to compare {name} with {base}."
-        if not found.excludes(1):
+        if questions.above(found, 1) == questions.OPEN:
             mde = (1 + estimate.mde) * self.off - 1
             least = percent(mde) if mde < 1 else "a multiple"
             return f"No difference found between {name} and {base}; one of {least} would have been."
