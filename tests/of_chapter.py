@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from ffilab.judge.estimates import Counted, Location, Measurement, Share
+from ffilab.judge.estimates import Counted, Location, Share
 from ffilab.measure.case import Case, Outcome
 from ffilab.measure.lines import Writer
 from ffilab.measure.plan import Arm
@@ -63,17 +63,17 @@ class Golden(Reading):
 
 def about(value, error=0.005, n=20):
     """A measurement with this centre."""
-    return Measurement(Location(value, error, n - 1, n), "")
+    return Location(value, error, n - 1, n)
 
 
 def seen(events, trials=30):
     """An event that was seen in so many runs."""
-    return Measurement(Share(events, trials), "")
+    return Share(events, trials)
 
 
 def counted(value):
     """What was counted, and has no width."""
-    return Measurement(Counted(value), "")
+    return Counted(value)
 
 
 def write(record, path):

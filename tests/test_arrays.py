@@ -91,7 +91,7 @@ def test_a_tool_that_died_is_not_called_absent():
 def test_a_sentence_follows_the_fates():
     nothing = made_up(a=experiment.COPIED, b=experiment.IN_PLACE)
     session = Golden("arrays", {"fates": nothing})
-    assert of(session)["tools that read wrongly"].measurement.interval.value == 0
+    assert of(session)["tools that read wrongly"].estimate.interval.value == 0
     assert said(session)["wrong"] == "Nothing was read wrongly here."
     assert said(session)["copies"] == "Those that copy: a (float32)."
 

@@ -8,7 +8,7 @@ import pytest
 
 from ffilab.judge import derived, ledger, verdicts
 from ffilab.judge.claims import all_claims
-from ffilab.judge.estimates import Location, Measurement, Share
+from ffilab.judge.estimates import Location, Share
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import NO, YES, Occurs, Side
 from ffilab.page import map as corner_map
@@ -24,7 +24,7 @@ CLAIMS = {claim.id: claim for claim in all_claims()}
 def number(rule, holds):
     """A measurement by which a test holds, is refuted, or is left open (None)."""
     if isinstance(rule, Occurs):
-        return Measurement(Share(5 * (holds is True), 2000 if holds is False else 20), "")
+        return Share(5 * (holds is True), 2000 if holds is False else 20)
     assert isinstance(rule, Side)
     log = rule.null == 1
     sign = 1 if rule.direction == "above" else -1
@@ -34,9 +34,7 @@ def number(rule, holds):
         None: rule.bound,
     }[holds]
     centre = math.log(target) if log else target
-    return Measurement(
-        Location(centre, 0.1 * abs(rule.interest) if holds is not None else rule.interest, 19, 20, log=log), ""
-    )
+    return Location(centre, 0.1 * abs(rule.interest) if holds is not None else rule.interest, 19, 20, log=log)
 
 
 def ledger_of(holds, withheld=(), unmeasured=(), smoke=()):

@@ -13,7 +13,7 @@ import pytest
 
 from ffilab.judge import again, verdicts
 from ffilab.judge.claims import in_words
-from ffilab.judge.estimates import Interval, Measurement, Share
+from ffilab.judge.estimates import Interval, Share
 from ffilab.judge.numbers import Number
 from ffilab.judge.poured import Poured, Text
 from ffilab.measure.foreign import find
@@ -85,7 +85,7 @@ def test_every_table_that_is_shown_is_kept_by_its_chapter():
 
 @pytest.mark.parametrize("one", RESTING, ids=lambda one: f"{one.chapter}: {one.say or one.part}"[:50])
 def test_each_entry_says_another_thing_for_each_answer(one):
-    number = Poured(Number(Measurement(Share(5, 30), "")))
+    number = Poured(Number(Share(5, 30)))
     for asked in (one.found, *one.each):
         forms = [*asked.forms.values(), asked.few]
         said = [form.format(**dict.fromkeys(asked.poured, number), each=Text("less: x")) for form in forms]

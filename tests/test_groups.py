@@ -10,7 +10,7 @@ import pytest
 from scipy import optimize, stats
 
 from ffilab.judge import groups, numbers, statistics
-from ffilab.judge.estimates import LEVEL, PREDICTION_LEVEL, Location, Measurement, Share
+from ffilab.judge.estimates import LEVEL, PREDICTION_LEVEL, Location, Share
 from ffilab.judge.numbers import Numbers
 from ffilab.judge.rules import NO, OPEN, Side
 from ffilab.judge.simulation import timed
@@ -48,7 +48,7 @@ def test_each_budget_knows_more_than_the_shorter_one():
     widths, given = [], []
     for budget in ("room", "quick", "full"):
         found = [drawn(rng, budget, truth=truth, build=0.002) for _ in range(600)]
-        answers = [rule.of(Measurement(one, ""), one.at()).verdict for one in found]
+        answers = [rule.of(one, one.at()).verdict for one in found]
         widths.append(width(found))
         given.append(1 - answers.count(OPEN) / len(answers))
         assert NO not in answers
@@ -236,7 +236,7 @@ def test_numbers_of_processes_have_their_sessions_as_groups(monkeypatch):
         sessions = [session_of(values, of_one) for values, of_one in zip(each, lost)]
         whole = session_of(np.concatenate(each), earlier=sessions[:2])
         whole.each = sessions
-        return {name: numbers_of(whole)[name].measurement for name in ("of processes", "timed", "events")}
+        return {name: numbers_of(whole)[name].estimate for name in ("of processes", "timed", "events")}
 
     found_all = found((), (), ())
     assert found_all["of processes"].estimate.sessions == 3

@@ -10,7 +10,7 @@ import pytest
 
 from ffilab.judge import basis, ledger, statistics
 from ffilab.judge.claims import Claim
-from ffilab.judge.estimates import Counted, Measurement
+from ffilab.judge.estimates import Counted
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import Side
 from ffilab.judge.simulation import MACHINE, timed
@@ -264,7 +264,7 @@ SIDE = Side("x", direction="above", null=1.0, interest=0.05)
 
 def row(estimate, rested):
     claim = Claim("A12", "c", "", "", "", (SIDE,))
-    number = Number(Measurement(estimate, "ratio"))
+    number = Number(estimate)
     return ledger.judge(claim, ledger.Given({"x": number}, {"is_result": True, "rests_on": rested}))
 
 

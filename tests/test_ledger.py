@@ -6,7 +6,7 @@ import pytest
 
 from ffilab.judge import claims, ledger, numbers, verdicts
 from ffilab.judge.claims import Claim
-from ffilab.judge.estimates import Location, Measurement
+from ffilab.judge.estimates import Location
 from ffilab.judge.numbers import Number, Numbers
 from ffilab.judge.rules import YES, Never, Occurs, Side, Size
 from ffilab.measure.foreign import find
@@ -129,7 +129,7 @@ def test_a_page_whose_records_are_gone_or_of_another_version_says_so_and_stops_n
     assert rows["D1"]["reason"] == "its chapter was not measured yet"
 
 
-NUMBER = Measurement(Location(1.2, 0.02, 19, 20), "")
+NUMBER = Location(1.2, 0.02, 19, 20)
 
 
 def made(**makers):
@@ -147,7 +147,7 @@ def test_a_number_rests_on_what_was_read_for_it_and_is_made_once():
     found = made(one=NUMBER, two=Location(0.2, 0.02, 19, 20), three="was not built", four=None)
     assert found["one"] is found["one"]
     assert [found[name].rests_on for name in ("one", "two")] == [{"one"}, {"two"}]
-    assert found["two"].measurement.estimate == Location(0.2, 0.02, 19, 20)
+    assert found["two"].estimate == Location(0.2, 0.02, 19, 20)
     assert [found[name].missing for name in ("three", "four")] == ["was not built", "was not measured"]
     assert found.session.reads == {"left from before", "one", "two", "three", "four"}
 

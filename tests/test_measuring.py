@@ -11,7 +11,7 @@ from of_chapter import LABELS, Golden, result_of
 
 from ffilab.judge import controls, verdicts
 from ffilab.judge.claims import declared
-from ffilab.judge.estimates import LEVEL, Measurement, Share
+from ffilab.judge.estimates import LEVEL, Share
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import NO
 from ffilab.judge.sentences import NOTHING, said
@@ -225,7 +225,7 @@ def test_that_a_method_separates_a_call_from_itself_stands_beside_the_claim():
     (a5,) = (claim for claim in declared("measuring").claims if claim.id == "A5")
     itself = "share of A/A pairs that the talk's method calls significant"
     shares = {numbers.SEPARATED: Share(60, 60), itself: Share(150, 300)}
-    verdict = verdicts.of_claim(a5, {name: Number(Measurement(share, "")) for name, share in shares.items()})
+    verdict = verdicts.of_claim(a5, {name: Number(share) for name, share in shares.items()})
     assert (verdict.word, verdict.qualifier, verdict.size) == (verdicts.HOLDS, "", "")
     assert {rule.number: answer.verdict for rule, answer in verdict.parts if not rule.decides} == {itself: NO}
 

@@ -7,7 +7,7 @@ from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD
 
 from ffilab.judge import verdicts
 from ffilab.judge.claims import declared
-from ffilab.judge.estimates import LEVEL, Counted, Measurement
+from ffilab.judge.estimates import LEVEL, Counted
 from ffilab.judge.numbers import Number
 from ffilab.judge.processes import exact, extremes, range_without_noise, ratio_of_groups
 from ffilab.judge.rules import Conformance
@@ -166,7 +166,7 @@ def test_the_hottest_functions_of_a_process_are_chosen_by_the_others():
     assert interval.low <= 5 / 40 <= interval.high < own
     counted = {"total": 1000, "hottest": {f"function {n}": 100 for n in range(10)}}
     found = results.five_hottest({"what": "instructions", "processes": [counted]})
-    assert found == Measurement(Counted(0.5), "share of instructions")
+    assert found == Counted(0.5)
 
 
 def test_a_planted_trap_decides_nothing():
@@ -175,9 +175,7 @@ def test_a_planted_trap_decides_nothing():
         planted = [rule for rule in claim.tests if rule.part.startswith("planted")]
         assert all(not rule.decides for rule in planted)
         found = dict.fromkeys((rule.number for rule in claim.tests), Number(None, "not linked"))
-        found |= {
-            rule.number: Number(exact(1.0 if isinstance(rule, Conformance) else 5.0, "ratio")) for rule in planted
-        }
+        found |= {rule.number: Number(exact(1.0 if isinstance(rule, Conformance) else 5.0)) for rule in planted}
         assert verdicts.of_claim(claim, found).word == verdicts.OPEN
 
 

@@ -15,11 +15,11 @@ def test_what_is_missing_is_left_out():
     found = pd.DataFrame({"case": ["a"] * 5, "p99.9": [1.0, None, 1.2, 1.1, None]})
     assert 1 < processes.interval_of(found, "p99.9", case="a").value < 1.2
     assert processes.interval_of(found, "p99.9", case="b") is None
-    assert processes.location(np.array([]), "ns") is None
+    assert processes.location(np.array([])) is None
     assert processes.ratio(np.array([1.0, 2]), np.array([])) is None
     assert processes.ratio(np.array([1.0, 2, 3]), np.array([1.0, -1, 1])) is None
     assert processes.ratio(np.zeros(3), np.zeros(3)) is None
-    assert processes.difference(np.array([]), np.array([1.0]), "ns") is None
+    assert processes.difference(np.array([]), np.array([1.0])) is None
 
 
 def test_ratio_and_difference_cover_the_truth():
@@ -31,7 +31,7 @@ def test_ratio_and_difference_cover_the_truth():
         found = processes.ratio(slow, fast).interval
         missed += not found.low <= 3 <= found.high
         # On a log scale: the spread of a ratio is multiplicative.
-        shift = processes.difference(np.log(slow), np.log(fast), "log").interval
+        shift = processes.difference(np.log(slow), np.log(fast)).interval
         assert (shift.low <= np.log(3) <= shift.high) == (found.low <= 3 <= found.high)
     assert missed < 30
 
@@ -94,10 +94,10 @@ def test_sessions_of_processes_are_groups():
         values = rng.normal(0, 0.1, 40) + rng.normal(0, 0.05, 4)[which]
         frame = pd.DataFrame({"case": "a", "ns": values, "session": which})
         hits.append(not processes.interval_of(frame, "ns").excludes(0))
-        together.append(not processes.location(values, "").interval.excludes(0))
+        together.append(not processes.location(values).interval.excludes(0))
     assert np.mean(hits) > 0.96
     assert np.mean(together) < 0.92
-    assert processes.interval_of(frame.drop(columns="session"), "ns") == processes.location(values, "").interval
+    assert processes.interval_of(frame.drop(columns="session"), "ns") == processes.location(values).interval
 
 
 def test_a_ratio_that_may_be_nothing_has_no_end_the_other_way_round():

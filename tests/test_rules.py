@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ffilab.judge import controls
-from ffilab.judge.estimates import LEVEL, TRIMMED_FROM, Interval, Location, Measurement
+from ffilab.judge.estimates import LEVEL, TRIMMED_FROM, Interval, Location
 from ffilab.judge.rules import (
     NO,
     OPEN,
@@ -88,7 +88,7 @@ def test_only_what_was_seen_or_counted_is_a_proof():
 
 @pytest.mark.parametrize("rule", [ABOVE, BELOW, SIZE, EQUAL])
 def test_too_few_runs_are_undecided(rule):
-    answer = rule.answer(Measurement(Location.of(np.array([1.0, 1.1])), ""))
+    answer = rule.answer(Location.of(np.array([1.0, 1.1])))
     assert answer.verdict == OPEN
     assert "too few" in answer.reason
 
@@ -111,7 +111,7 @@ def test_width_decides_nothing(rule, points):
 
 @given(RULES, FLOATS, st.floats(0, 2), st.floats(0.5, 0.9999), st.floats(0.5, 0.9999))
 def test_a_higher_level_decides_nothing_that_a_lower_one_leaves_open(rule, centre, error, one, other):
-    found = Measurement(Location(centre, error, 10, 11), "")
+    found = Location(centre, error, 10, 11)
     low, high = (rule.answer(found, level).verdict for level in sorted((one, other)))
     assert high in (low, OPEN)
 
@@ -130,12 +130,7 @@ def test_more_runs_without_an_event_never_weaken_never(events, trials, more, rat
 def test_a_true_claim_is_refuted_as_seldom_as_the_level_says_whatever_the_number_of_runs(n):
     """The truth lies on the very bound; more evidence makes no false refutation likelier."""
     rng = np.random.default_rng(n)
-    wrong = np.mean(
-        [
-            ABOVE.answer(Measurement(Location.of(rng.normal(ABOVE.bound, 0.03, n)), "")).verdict == NO
-            for _ in range(3000)
-        ]
-    )
+    wrong = np.mean([ABOVE.answer(Location.of(rng.normal(ABOVE.bound, 0.03, n))).verdict == NO for _ in range(3000)])
     # The trimmed mean's interval errs a little oftener than its level says: see Location.
     alpha = 1.5 * (1 - LEVEL) / 2
     assert wrong <= alpha + 3 * math.sqrt(alpha * (1 - alpha) / 3000)
@@ -145,11 +140,8 @@ def test_what_it_takes_is_about_what_it_takes():
     """With as many runs as an undecided answer asks for, about four of five are decided."""
     rng = np.random.default_rng(1)
     truth, sigma = ABOVE.bound + 0.01, 0.03
-    needed = 20 * ABOVE.answer(Measurement(Location(truth, sigma / math.sqrt(20), 19, 20), "")).takes
-    decided = [
-        ABOVE.answer(Measurement(Location.of(rng.normal(truth, sigma, round(needed))), "")).verdict == YES
-        for _ in range(500)
-    ]
+    needed = 20 * ABOVE.answer(Location(truth, sigma / math.sqrt(20), 19, 20)).takes
+    decided = [ABOVE.answer(Location.of(rng.normal(truth, sigma, round(needed)))).verdict == YES for _ in range(500)]
     assert 0.65 < np.mean(decided) < 0.95
 
 

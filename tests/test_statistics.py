@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ffilab.judge import statistics
 from ffilab.judge.estimates import LEVEL, MIN_VALUES, POWER, TRIM, TRIMMED_FROM, Location, Share, ShareDifference
 from ffilab.judge.questions import above
 from ffilab.judge.rules import YES
@@ -20,7 +19,7 @@ def coverage(draw, truth, n, seed):
     rng = np.random.default_rng(seed)
     hits = 0
     for _ in range(SIMULATIONS):
-        interval = statistics.location_interval(draw(rng, n))
+        interval = Location.of(draw(rng, n)).interval
         hits += interval.low <= truth <= interval.high
     return hits / SIMULATIONS
 
@@ -57,14 +56,14 @@ def test_every_budget_makes_intervals_that_cover(n):
 def test_standard_error_is_that_of_scipy():
     """`scipy.stats.mstats.trimmed_mean_ci` computes the same interval, slowly."""
     values = np.random.default_rng(3).normal(5, 2, 25)
-    interval = statistics.location_interval(values)
+    interval = Location.of(values).interval
     known = stats.mstats.trimmed_mean_ci(values, (TRIM, TRIM), alpha=1 - LEVEL)
     assert (interval.low, interval.high) == pytest.approx(tuple(known))
 
 
 def test_what_most_values_agree_on_is_not_certain():
     """A trimmed mean sees nothing of a minority: then the plain mean counts, and its interval contains the minority's part."""
-    interval = statistics.location_interval(np.array([0.0] * 27 + [0.5] * 3))
+    interval = Location.of(np.array([0.0] * 27 + [0.5] * 3)).interval
     assert interval.value == pytest.approx(0.05)
     assert interval.low < 0.05 < interval.high
 
@@ -80,9 +79,9 @@ def test_whole_chain_covers_under_process_effects_drift_and_heavy_tails():
         noise = 0.01 * rng.standard_t(2, (2, restarts, blocks))
         slow, fast = (process + drift + own[i] + noise[i] for i in range(2))
         values = np.median(slow - fast, axis=1)
-        interval = statistics.ratio_interval(values + np.log(1.02))
+        interval = Location.of(values + np.log(1.02), log=True).interval
         hits += interval.low <= 1.02 <= interval.high
-        alarms += statistics.location_interval(values).excludes(0)
+        alarms += Location.of(values).interval.excludes(0)
     assert about_the_level(hits / SIMULATIONS)
     assert alarms / SIMULATIONS <= 1 - LEVEL + 0.015
 
@@ -122,8 +121,8 @@ EIGHTHS = st.integers(-8000, 8000).map(lambda n: n / 8)
 
 @given(st.lists(EIGHTHS, min_size=5, max_size=30), EIGHTHS)
 def test_interval_moves_with_its_values(values, shift):
-    one = statistics.location_interval(np.array(values))
-    other = statistics.location_interval(np.array(values) + shift)
+    one = Location.of(np.array(values)).interval
+    other = Location.of(np.array(values) + shift).interval
     assert other.value == pytest.approx(one.value + shift, abs=1e-6)
     assert one.low <= one.value <= one.high
 

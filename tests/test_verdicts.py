@@ -4,7 +4,7 @@ import pytest
 
 from ffilab.judge import verdicts
 from ffilab.judge.claims import Claim
-from ffilab.judge.estimates import Counted, Measurement
+from ffilab.judge.estimates import Counted
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import Conformance, Never, Occurs, Side, Size
 from ffilab.judge.verdicts import (
@@ -114,7 +114,7 @@ def test_kinds_of_claims():
 
 def test_what_is_true_by_construction_has_no_verdict_and_says_if_our_code_is_wrong():
     def word(value, *rules, **found):
-        given = of_claim(claim(Conformance("x"), *rules), {"x": Measurement(Counted(value), ""), **found}, {})
+        given = of_claim(claim(Conformance("x"), *rules), {"x": Counted(value), **found}, {})
         return given.word, given.qualifier
 
     assert word(1) == (BY_CONSTRUCTION, "")

@@ -7,7 +7,7 @@ import pytest
 
 from ffilab.judge import ledger, verdicts
 from ffilab.judge.claims import Claim, all_claims
-from ffilab.judge.estimates import Location, Measurement
+from ffilab.judge.estimates import Location
 from ffilab.judge.numbers import Number
 from ffilab.judge.poured import Digits
 from ffilab.judge.rules import KINDS, NO, OPEN, YES, Conformance, Equal, Never, Occurs, Side, Size
@@ -40,7 +40,7 @@ FORMS = [
     (ABOVE, counted(1.2), YES, "it is 1.2, above 1.05"),
     (ABOVE, counted(1.0), NO, "no effect of interest: it is 1"),
     (ABOVE, counted(0.8), NO, "the other way round: it is 0.8, below 1"),
-    (ABOVE, Measurement(Location.of([1.2]), ""), OPEN, "too few"),
+    (ABOVE, Location.of([1.2]), OPEN, "too few"),
     (BELOW, about(0.3), YES, "the whole interval lies below 0.5"),
     (BELOW, about(1.3), NO, "the other way round: the whole interval lies above 1"),
     (BELOW, about(0.7), NO, "less than is of interest: the whole interval lies between 1 and 0.5"),

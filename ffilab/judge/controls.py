@@ -199,9 +199,9 @@ def withheld(checks: list[Check], numbers) -> dict[str, dict[str, str]]:
     for claim in declared(numbers.session.chapter).claims if failed else ():
         for rule in claim.tests:
             number = numbers[rule.number]
-            if number.measurement is None:
+            if number.estimate is None:
                 continue
-            log = getattr(number.measurement.estimate, "log", False)
+            log = getattr(number.estimate, "log", False)
             bearable = rule.bearable(log)
             for check in failed:
                 if check.source in number.rests_on and check.concerns(log) and check.bias > bearable:

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from scipy import stats
 
-from ffilab.judge.interval import Fixed, Interval, known  # noqa: F401
+from ffilab.judge.interval import Estimate, Interval, known  # noqa: F401
 
 LEVEL, POWER = 0.98, 0.8
 # Trimming leaves so few degrees of freedom that below fifteen values it makes wider intervals than it mends.
@@ -36,7 +36,7 @@ t_quantile = cache(lambda probability, freedom: float(stats.t.ppf(probability, f
 
 
 @dataclass(frozen=True)
-class Location:
+class Location(Estimate):
     """Centre of independent values (restarts, processes): 20 % trimmed mean with its t interval.
 
     Tukey and McLaughlin 1963; Wilcox, Introduction to Robust Estimation, section 4.3: the standard error is that of the
@@ -157,7 +157,7 @@ def difference(first: Location, second: Location) -> Location:
 
 
 @dataclass(frozen=True)
-class Share:
+class Share(Estimate):
     """Runs with an event among all runs, with the exact interval (Clopper and Pearson)."""
 
     events: int
@@ -191,7 +191,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class ShareDifference:
+class ShareDifference(Estimate):
     """Difference of two independent shares, with Newcombe's hybrid score interval (Statist. Med. 17, 1998, no. 10)."""
 
     events: int
@@ -222,7 +222,7 @@ class ShareDifference:
 
 
 @dataclass(frozen=True)
-class Counted:
+class Counted(Estimate):
     """Something that was counted or looked at once, and not sampled: it has no uncertainty of its own."""
 
     value: float
@@ -232,12 +232,9 @@ class Counted:
     def at(self, level: float = LEVEL) -> Interval:
         return Interval(self.value, self.value, self.value)
 
-    def factor(self, gap: float) -> float:
-        return math.nan
-
 
 @dataclass(frozen=True)
-class Ranked:
+class Ranked(Estimate):
     """The median of independent ratios, some of them zero or infinite, with the interval of the sign test: it ends at a ratio,
     and may have no end. At LEVEL it takes seven of them, in all sessions.
 
@@ -269,12 +266,9 @@ class Ranked:
 
     mde: ClassVar[float] = math.nan
 
-    def factor(self, gap: float) -> float:
-        return math.nan
-
 
 @dataclass(frozen=True)
-class Spread:
+class Spread(Estimate):
     """Largest over smallest of so many cases drawn from many, each measured without noise: a ratio, 1 if all are equal.
 
     One-way random effects of logarithms: the variance between cases is that of their means, less what the scatter within
@@ -317,24 +311,3 @@ class Spread:
 
     def factor(self, gap: float) -> float:
         return _squared(self.at().half_width, gap)
-
-
-Estimate = Location | Share | ShareDifference | Counted | Ranked | Spread
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """One measured number of a claim."""
-
-    estimate: Estimate
-    unit: str
-
-    @property
-    def interval(self) -> Interval:
-        """The interval at the book's level."""
-        return self.estimate.at()
-
-    @property
-    def mde(self) -> float:
-        """The smallest effect that the run could find with a power of 0.8."""
-        return self.estimate.mde

@@ -1,17 +1,45 @@
-"""An estimate with its bounds."""
+"""What a number is known by, and the interval that it gives."""
 
 import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 
+class Estimate:
+    """What a number is known by.
+
+    n: how many units it comes from. mde: the smallest effect that it tells from none with a power of 0.8.
+    """
+
+    n: float
+    mde: float
+
+    def at(self, level: float) -> "Interval":
+        """The interval at a level."""
+        raise NotImplementedError
+
+    @property
+    def interval(self) -> "Interval":
+        """The interval at the book's level."""
+        return self.at()
+
+    def factor(self, gap: float) -> float:
+        """How many times as many units would tell a distance of `gap` with a power of 0.8; NaN if none would."""
+        return math.nan
+
+
 @dataclass(frozen=True)
-class Interval:
-    """An estimate with its interval, in the unit of the estimate."""
+class Interval(Estimate):
+    """A number with its bounds, in its own unit. As an estimate: one that was worked out at one level, and is known at no other."""
 
     value: float
     low: float
     high: float
+    n: ClassVar[float] = math.nan
+    mde: ClassVar[float] = math.nan
+
+    def at(self, level: float | None = None) -> "Interval":
+        return self
 
     @property
     def half_width(self) -> float:
@@ -58,18 +86,3 @@ class Interval:
 def known(interval: Interval | None) -> bool:
     """Is there an estimate, and an interval with it?"""
     return interval is not None and interval.is_known
-
-
-@dataclass(frozen=True)
-class Fixed:
-    """An interval that was worked out at one level, and is known at no other: of what is shown and asked for, and no claim rests on."""
-
-    interval: Interval
-    n: ClassVar[float] = math.nan
-    mde: ClassVar[float] = math.nan
-
-    def at(self, level: float | None = None) -> Interval:
-        return self.interval
-
-    def factor(self, gap: float) -> float:
-        return math.nan

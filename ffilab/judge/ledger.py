@@ -90,13 +90,13 @@ def judge(claim: Claim, given: Given | None) -> dict:
         return row
     row["provenance"] = provenance = given.provenance
     for name in dict.fromkeys(rule.number for rule in claim.tests):
-        if (measurement := given.numbers[name].measurement) is None:
+        if (estimate := given.numbers[name].estimate) is None:
             continue
-        interval = measurement.interval
+        interval = estimate.interval
         row["numbers"][name], row["interval"][name] = interval.value, [interval.low, interval.high]
-        if isinstance(measurement.estimate, Counted):
+        if isinstance(estimate, Counted):
             row["counted"].append(name)
-        if session := basis.two(measurement.estimate).get(basis.ANOTHER_SESSION):
+        if session := basis.two(estimate).get(basis.ANOTHER_SESSION):
             row["beside"][name] = {basis.ANOTHER_SESSION: [session.low, session.high]}
     if not provenance["is_result"]:
         if not claim.not_measurable:

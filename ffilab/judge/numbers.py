@@ -1,8 +1,7 @@
 """The numbers of a chapter, by name: the only way out of its records.
 
 `numbers(session)` in notebooks/<chapter>/numbers.py returns a dictionary: the name of each number that a claim or a sentence speaks of,
-and the function that makes it. That returns a measurement, an estimate or an interval, or the reason why there is none. A number is
-made when it is first asked for, and what is read of the session meanwhile is what it rests on.
+and the function that makes it. That returns an estimate (an interval is one), or the reason why there is none. A number is made when it is first asked for, and what is read of the session meanwhile is what it rests on.
 """
 
 import importlib
@@ -11,12 +10,12 @@ from dataclasses import dataclass, replace
 
 from ffilab.judge import groups
 from ffilab.judge.claims import in_words
-from ffilab.judge.estimates import Estimate, Fixed, Interval, Location, Measurement
+from ffilab.judge.estimates import Estimate, Location
 from ffilab.measure.reading import watched
 from ffilab.measure.record import once
 
 NOT_MEASURED = "was not measured"
-Made = Measurement | Estimate | Interval | str | None
+Made = Estimate | str | None
 Makers = dict[str, Callable[[], Made]]
 ONE_CORE = "there is one core here, and what runs at once takes two"
 
@@ -28,9 +27,9 @@ def at_once(session, make: Callable[[], Made]) -> Callable[[], Made]:
 
 @dataclass(frozen=True)
 class Number:
-    """A measurement, or why there is none. rests_on: the plans and titles that were read for it."""
+    """An estimate, or why there is none. rests_on: the plans and titles that were read for it."""
 
-    measurement: Measurement | None
+    estimate: Estimate | None
     missing: str = ""
     rests_on: frozenset[str] = frozenset()
 
@@ -71,26 +70,24 @@ class Numbers:
         made, rests_on = watched(self.session, self._make[name])
         if made is None or isinstance(made, str):
             return Number(None, made or NOT_MEASURED, rests_on)
-        if isinstance(made, Interval):
-            made = Fixed(made)
-        return Number(made if isinstance(made, Measurement) else Measurement(made, ""), "", rests_on)
+        return Number(made, "", rests_on)
 
     def _of_sessions(self, name: str, whole: Number) -> Number:
         """Processes of one session are not independent. Of timed plans `statistics.over_units` has seen to that, and events are counted."""
-        if not self.session.earlier or whole.measurement is None:
+        if not self.session.earlier or whole.estimate is None:
             return whole
-        estimate = whole.measurement.estimate
+        estimate = whole.estimate
         if whole.rests_on & set(self.session.plans) or not isinstance(estimate, Location):
             return whole
         parts = [
-            part.measurement.estimate
+            part.estimate
             for one, lost in self._sessions()
-            if not whole.rests_on & lost and (part := one[name]).measurement
+            if not whole.rests_on & lost and (part := one[name]).estimate
         ]
         if parts and all(map(groups.is_whole, parts)):
             estimate = groups.combined(parts)
         estimate = replace(estimate, sessions=len(self._sessions()))
-        return replace(whole, measurement=replace(whole.measurement, estimate=estimate))
+        return replace(whole, estimate=estimate)
 
     def _sessions(self) -> list[tuple["Numbers", set[str]]]:
         if self._each is None:

@@ -47,8 +47,8 @@ class Poured:
     def __init__(self, number: Number, interval: Interval | None = None):
         self._number = number
         self.missing = WAS_NOT.get(number.missing, number.missing).rstrip(".") or TOO_FEW
-        self._interval = interval or (number.measurement and number.measurement.interval)
-        self._estimate = number.measurement and number.measurement.estimate
+        self._estimate = number.estimate
+        self._interval = interval or (number.estimate and number.estimate.interval)
 
     def __format__(self, spec: str) -> str:
         if self._interval is None:

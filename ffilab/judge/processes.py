@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from ffilab.judge import estimates, groups, statistics
-from ffilab.judge.estimates import Counted, Interval, Location, Measurement, Ranked, Spread
+from ffilab.judge import estimates, groups
+from ffilab.judge.estimates import Counted, Estimate, Interval, Location, Ranked, Spread
 
 
 def chosen(frame: pd.DataFrame, **which) -> pd.DataFrame:
@@ -31,23 +31,23 @@ def interval_of(frame: pd.DataFrame, column: str, **which) -> Interval | None:
     return groups.over_groups(values.dropna().to_numpy(), sessions).at() if values.count() else None
 
 
-def location(values: np.ndarray, unit: str) -> Measurement | None:
-    """Values of independent processes as a measurement; None if there are none."""
-    return Measurement(Location.of(values), unit) if len(values) else None
+def location(values: np.ndarray) -> Location | None:
+    """The centre of independent processes' values; None if there are none."""
+    return Location.of(values) if len(values) else None
 
 
-def exact(value: float, unit: str) -> Measurement:
+def exact(value: float) -> Counted:
     """Something that was counted, simulated or looked at, and not sampled: it has no uncertainty of its own."""
-    return Measurement(Counted(float(value)), unit)
+    return Counted(float(value))
 
 
-def difference(left: np.ndarray, right: np.ndarray, unit: str) -> Measurement | None:
+def difference(left: np.ndarray, right: np.ndarray) -> Location | None:
     """Difference of two cases, process by process; None if one is missing."""
     n = min(len(left), len(right))
-    return location(left[:n] - right[:n], unit)
+    return location(left[:n] - right[:n])
 
 
-def ratio(left: np.ndarray, right: np.ndarray, *, classes: bool = False) -> Measurement | None:
+def ratio(left: np.ndarray, right: np.ndarray, *, classes: bool = False) -> Estimate | None:
     """Ratio of two cases, process by process; None if one is missing, negative, or nothing but zeros on both sides.
 
     classes: the values fall into classes (one wait a request or two), of which a trimmed mean is the centre of none: then it is
@@ -59,11 +59,11 @@ def ratio(left: np.ndarray, right: np.ndarray, *, classes: bool = False) -> Meas
     if not n or min(left.min(), right.min()) < 0 or not (left.any() or right.any()):
         return None
     if classes and left.any() and right.any():
-        return Measurement(ratio_of_means(left, right), "ratio")
+        return ratio_of_means(left, right)
     if min(left.min(), right.min()) == 0:
         with np.errstate(divide="ignore", invalid="ignore"):
-            return Measurement(Ranked.of(left / right), "ratio")
-    return Measurement(Location.of(np.log(left / right), log=True), "ratio")
+            return Ranked.of(left / right)
+    return Location.of(np.log(left / right), log=True)
 
 
 def ratio_of_means(left: np.ndarray, right: np.ndarray) -> Location:
@@ -93,7 +93,7 @@ def extremes(logs: np.ndarray) -> Interval:
         ranked = np.argsort(np.median(logs[:, choose], axis=1))
         slow, fast = logs[ranked[-count:], measure], logs[ranked[:count], measure]
         differences.append(slow.mean(axis=0) - fast.mean(axis=0))
-    return statistics.ratio_interval(np.concatenate(differences))
+    return Location.of(np.concatenate(differences), log=True).interval
 
 
 @functools.cache
@@ -124,9 +124,9 @@ def range_without_noise(logs: np.ndarray, span_of: int | None = None) -> Spread:
     return Spread(of_means, noise, cases, rounds - 2 * estimates.trimmed(rounds), expected_range(span_of or cases))
 
 
-def ratio_of_groups(left: np.ndarray, right: np.ndarray) -> Measurement | None:
+def ratio_of_groups(left: np.ndarray, right: np.ndarray) -> Estimate | None:
     """Centre of one group of values over that of another, independent one, from their logarithms; None if one is missing."""
     first, second = Location.of(left, log=True), Location.of(right, log=True)
     if not min(first.n, second.n):
         return None
-    return Measurement(estimates.difference(first, second), "ratio")
+    return estimates.difference(first, second)

@@ -1,21 +1,17 @@
 """Questions on an interval that code asks for a picture, a list or an exercise, answered by the rules. A sentence asks by itself."""
 
-from ffilab.judge.estimates import Fixed, Interval, Measurement
-from ffilab.judge.rules import NO, OPEN, YES, Equal, Rule, Side
+from ffilab.judge.estimates import Interval
+from ffilab.judge.rules import NO, OPEN, YES, Equal, Side
 
 
-def above(found: Interval, limit: float) -> str:
+def above(interval: Interval, limit: float) -> str:
     """Does the number lie above a limit? No if it lies below; open if its interval contains the limit, or is not known."""
-    return _answer(Side("", direction="above", null=limit, interest=0.0), found)
+    return Side("", direction="above", null=limit, interest=0.0).answer(interval).verdict
 
 
-def equal(found: Interval, value: float, margin: float) -> str:
+def equal(interval: Interval, value: float, margin: float) -> str:
     """Is the number a value to within a margin? Open if its interval crosses an edge of that, or is not known."""
-    return _answer(Equal("", null=value, margin=margin), found)
-
-
-def _answer(rule: Rule, found: Interval) -> str:
-    return rule.answer(Measurement(Fixed(found), "")).verdict
+    return Equal("", null=value, margin=margin).answer(interval).verdict
 
 
 def larger(one: Interval, other: Interval) -> str | None:

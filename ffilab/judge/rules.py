@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ffilab.judge.estimates import LEVEL, Counted, Interval, Location, Measurement, Share
+from ffilab.judge.estimates import LEVEL, Counted, Estimate, Interval, Location, Share
 
 YES, NO, OPEN = "yes", "no", "open"
 DIRECTIONS = ("above", "below")
@@ -20,7 +20,7 @@ EXPERIMENTS = ("as run", CORRECTED, BESIDE)
 
 @dataclass(frozen=True)
 class Answer:
-    """What a test says of a measurement, and why.
+    """What a test says of a number, and why.
 
     runs: how many runs (restarts, processes) it had. takes: how many times as many would probably decide it; NaN if that
     cannot be said, infinity if no number of runs in these sessions does. sessions: how many of them would. no_effect: it does not hold because there is no effect of interest, which may be none at all.
@@ -70,23 +70,21 @@ class Rule:
         """What is wrong with this test as it was written, or None."""
         return None if self.experiment in EXPERIMENTS else f"an experiment: {', '.join(EXPERIMENTS)}"
 
-    def answer(self, measurement: Measurement, level: float = LEVEL) -> Answer:
-        """The answer at a level. Raises TypeError if the measurement is of another kind than the test."""
-        estimate = measurement.estimate
+    def answer(self, estimate: Estimate, level: float = LEVEL) -> Answer:
+        """The answer at a level. Raises TypeError if the estimate is of another kind than the test."""
         if self.counts and not isinstance(estimate, Share):
             handed = type(estimate).__name__
             raise TypeError(f"{self.number}: counts of runs with an event are to be handed in, not a {handed}")
         interval = estimate.at(level)
         if not interval.is_known:
             return Answer(OPEN, f"{estimate.n} runs are too few for an interval", estimate.n)
-        return self.of(measurement, interval)
+        return self.of(estimate, interval)
 
-    def of(self, measurement: Measurement, interval: Interval) -> Answer:
+    def of(self, estimate: Estimate, interval: Interval) -> Answer:
         raise NotImplementedError
 
-    def is_proof(self, measurement: Measurement) -> bool:
+    def is_proof(self, estimate: Estimate) -> bool:
         """Return whether the number proves its answer whatever else ran: an event that was seen, something counted."""
-        estimate = measurement.estimate
         return isinstance(estimate, Counted) or (isinstance(estimate, Share) and self.counts and estimate.events > 0)
 
     @property
@@ -106,9 +104,9 @@ class Rule:
         return min(apart, default=0.0) / 2
 
 
-def _open(measurement: Measurement, reason: str, *bounds: float) -> Answer:
+def _open(estimate: Estimate, reason: str, *bounds: float) -> Answer:
     """No answer yet; with how many times as many runs, or how many sessions, would probably tell the estimate from all bounds."""
-    estimate, gap = measurement.estimate, math.nan
+    gap = math.nan
     value, is_log = estimate.at().value, isinstance(estimate, Location) and estimate.log
     if not is_log or min(bounds) > 0:
         gap = min(abs(math.log(value / bound) if is_log else value - bound) for bound in bounds)
@@ -146,14 +144,14 @@ class Side(Rule):
     def bound(self) -> float:
         return self.null + self.interest if self.direction == "above" else self.null - self.interest
 
-    def of(self, measurement: Measurement, interval: Interval) -> Answer:
-        above, n = self.direction == "above", measurement.estimate.n
+    def of(self, estimate: Estimate, interval: Interval) -> Answer:
+        above, n = self.direction == "above", estimate.n
         if interval.low > self.bound if above else interval.high < self.bound:
             where = f"{self.direction} {self.bound:g}"
             return Answer(YES, _whole(interval, where) + ", the margin" * (self.interest < 0), n)
         if interval.high < self.bound if above else interval.low > self.bound:
             return Answer(NO, self._before(interval), n, no_effect=not interval.excludes(self.null))
-        return _open(measurement, self._across(interval), self.bound)
+        return _open(estimate, self._across(interval), self.bound)
 
     def _before(self, interval: Interval) -> str:
         """Is it the other way round, or is it too little to matter, or may there be nothing at all?"""
@@ -207,11 +205,11 @@ class Size(Rule):
         slack = self.margin * abs(self.published - self.null) + self.rounding
         return self.published, self.published - slack, self.published + slack
 
-    def of(self, measurement: Measurement, interval: Interval) -> Answer:
+    def of(self, estimate: Estimate, interval: Interval) -> Answer:
         _, low, high = self.bounds
         share = f"{self.margin * 100:.0f} % of its effect{' and the rounding of its print' * bool(self.rounding)}"
         where = f"the published {self.published:g} ± {high - self.published:.2g} ({share})"
-        return _within(measurement, interval, low, high, where)
+        return _within(estimate, interval, low, high, where)
 
 
 @dataclass(frozen=True)
@@ -232,20 +230,20 @@ class Equal(Rule):
     def bounds(self) -> tuple[float, ...]:
         return self.null, self.null - self.margin, self.null + self.margin
 
-    def of(self, measurement: Measurement, interval: Interval) -> Answer:
+    def of(self, estimate: Estimate, interval: Interval) -> Answer:
         where = f"{self.null:g} ± {self.margin:g}" if self.margin else f"{self.null:g}, the one value that agrees"
-        return _within(measurement, interval, self.null - self.margin, self.null + self.margin, where)
+        return _within(estimate, interval, self.null - self.margin, self.null + self.margin, where)
 
 
-def _within(measurement: Measurement, interval: Interval, low: float, high: float, where: str) -> Answer:
-    n = measurement.estimate.n
+def _within(estimate: Estimate, interval: Interval, low: float, high: float, where: str) -> Answer:
+    n = estimate.n
     if low == high == interval.low == interval.high:
         return Answer(YES, f"it is {interval.value:g}, as claimed", n)
     if low <= interval.low and interval.high <= high:
         return Answer(YES, _whole(interval, f"within {where}"), n)
     if interval.low > high or interval.high < low:
         return Answer(NO, _whole(interval, f"outside {where}"), n)
-    return _open(measurement, f"the interval crosses the edge of {where}", low, high)
+    return _open(estimate, f"the interval crosses the edge of {where}", low, high)
 
 
 def _is_point(interval: Interval) -> bool:
@@ -278,8 +276,8 @@ class Event(Rule):
             return "a `rate` between 0 and 1: what is rarer counts as not happening"
         return super().problem()
 
-    def of(self, measurement: Measurement, interval: Interval) -> Answer:
-        share = measurement.estimate
+    def of(self, estimate: Estimate, interval: Interval) -> Answer:
+        share = estimate
         if share.events:
             return Answer(self.seen, f"it happened in {share.events} of {share.trials} runs", share.trials)
         none = f"not seen in {share.trials} runs, so rarer than {share.at().high:.1%}"
@@ -312,8 +310,8 @@ class Conformance(Rule):
 
     by_interval: ClassVar[bool] = False
 
-    def of(self, measurement: Measurement, interval: Interval) -> Answer:
-        value, n = interval.value, measurement.estimate.n
+    def of(self, estimate: Estimate, interval: Interval) -> Answer:
+        value, n = interval.value, estimate.n
         if value == 1:
             return Answer(YES, "true by construction: all checks of our own code passed", n)
         return Answer(NO, f"it should be true by construction, and {value:.3g} of the checks passed", n)

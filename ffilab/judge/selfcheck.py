@@ -1,6 +1,6 @@
 """What the check of an exercise says: correct first, then fast, by the rules that judge the book's own claims."""
 
-from ffilab.judge.estimates import Measurement
+from ffilab.judge.estimates import Estimate
 from ffilab.judge.rules import NO, OPEN, YES, Rule, Side
 from ffilab.judge.statistics import Comparison
 from ffilab.judge.wording import text
@@ -12,19 +12,19 @@ FAST = {
 }
 
 
-def said(wrong: list[str], found: Comparison | Measurement, most: float = 1.1) -> list[str]:
+def said(wrong: list[str], found: Comparison | Estimate, most: float = 1.1) -> list[str]:
     """What to say, one line each: all that is `wrong`; if nothing is, whether the time is no more than `most` times the other's.
 
     found: a comparison of arms, or the ratio of times of two cases.
     """
     if wrong:
         return [f"Not correct: {line}" for line in wrong]
-    ratio = found if isinstance(found, Measurement) else found.measurement
+    ratio = found if isinstance(found, Estimate) else found.estimate
     answer = Side("time", direction="below", null=1.0, interest=1 - most).answer(ratio)
     return ["Correct.", FAST[answer.verdict].format(ratio=text(ratio.interval), most=most, why=answer.reason)]
 
 
-def fault(rule: Rule, measurement: Measurement, what: str) -> list[str]:
+def fault(rule: Rule, estimate: Estimate, what: str) -> list[str]:
     """One line if a rule does not say yes of a number, and why; else none."""
-    answer = rule.answer(measurement)
+    answer = rule.answer(estimate)
     return [] if answer.verdict == YES else [f"{what}: {answer.reason}."]

@@ -75,18 +75,18 @@ class Question:
 
     def answer(self, session, found: Numbers) -> str | None:
         """The answer of the rule; None if the number is not there, or has no interval."""
-        measurement = found[self.number].measurement
-        is_known = measurement is not None and measurement.interval.is_known
+        estimate = found[self.number].estimate
+        is_known = estimate is not None and estimate.interval.is_known
         if self.there:
             return YES if is_known else NO
         if not is_known:
             return None
         if self.than:
-            other = found[self.than].measurement
-            return None if other is None else larger(measurement.interval, other.interval)
+            other = found[self.than].estimate
+            return None if other is None else larger(estimate.interval, other.interval)
         if self.claim:
             return ledger.sides(session, self.size)[self.claim, self.number]
-        return self.rule.answer(measurement).verdict
+        return self.rule.answer(estimate).verdict
 
 
 @dataclass(frozen=True)

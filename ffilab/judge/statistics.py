@@ -13,23 +13,13 @@ import numpy as np
 from scipy import stats
 
 from ffilab.judge import groups
-from ffilab.judge.estimates import Interval, Location, Measurement
+from ffilab.judge.estimates import Interval, Location
 from ffilab.measure.plan import EMPTY, TWINS, control_pair
 from ffilab.measure.record import Record, medians
 
 # What was worked out of each record: figures, tables, sentences and claims ask for the same.
 _RATIOS: WeakKeyDictionary[Record, dict] = WeakKeyDictionary()
 _UNEXPLAINED: WeakKeyDictionary[Record, float] = WeakKeyDictionary()
-
-
-def location_interval(values: np.ndarray) -> Interval:
-    """Trimmed mean of independent values with its interval. NaN bounds below MIN_VALUES values."""
-    return Location.of(values).at()
-
-
-def ratio_interval(logs: np.ndarray) -> Interval:
-    """The same for the ratio whose logarithms these are."""
-    return Location.of(logs, log=True).at()
 
 
 @dataclass(frozen=True)
@@ -56,11 +46,6 @@ class Comparison:
     def mde(self) -> float:
         """The smallest |ratio - 1| that this run could have found with a power of 0.8."""
         return self.estimate.mde
-
-    @property
-    def measurement(self) -> Measurement:
-        """The ratio as it is handed in for a claim."""
-        return Measurement(self.estimate, "ratio of times")
 
 
 def log_ratios(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> np.ndarray:

@@ -64,11 +64,11 @@ def answers(claim: Claim, numbers: Mapping[str, Number], withheld: dict[str, str
     given = []
     for rule in claim.tests:
         number = numbers[rule.number]
-        if (measurement := number.measurement) is None:
+        if (estimate := number.estimate) is None:
             given.append((rule, Answer(NO_NUMBER, number.missing)))
         else:
-            why = "" if rule.is_proof(measurement) else withheld.get(rule.key, "")
-            given.append((rule, Answer(WITHHELD, why) if why else rule.answer(measurement)))
+            why = "" if rule.is_proof(estimate) else withheld.get(rule.key, "")
+            given.append((rule, Answer(WITHHELD, why) if why else rule.answer(estimate)))
     return given
 
 

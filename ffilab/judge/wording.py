@@ -2,7 +2,7 @@
 
 import math
 
-from ffilab.judge.estimates import Interval, Measurement
+from ffilab.judge.estimates import Estimate, Interval
 from ffilab.run import settings
 
 NOT_MEASURED = "not measured here"
@@ -56,11 +56,11 @@ def bounds(low: float, high: float) -> str:
     return f"[{number(low, width)}, {number(high, width)}]"
 
 
-def words(value: Interval | Measurement | None, unit: str = "", factor: float = 1) -> str:
-    """Format an interval or a measurement like `text`; `not measured here` for None."""
+def words(value: Estimate | None, unit: str = "", factor: float = 1) -> str:
+    """Format a number like `text`; `not measured here` for None."""
     if value is None:
         return NOT_MEASURED
-    return text(value.interval if isinstance(value, Measurement) else value, unit, factor)
+    return text(value.interval, unit, factor)
 
 
 # Between items, before the last one, and between groups of them, by language.

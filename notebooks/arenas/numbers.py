@@ -7,7 +7,7 @@ from functools import partial
 import pandas as pd
 
 from ffilab.judge.controls import Control
-from ffilab.judge.estimates import Counted, Interval, Measurement, Share
+from ffilab.judge.estimates import Counted, Estimate, Interval, Share
 from ffilab.judge.numbers import Made, Makers
 from ffilab.judge.processes import chosen, location, ratio
 from ffilab.judge.questions import NO, equal
@@ -86,7 +86,7 @@ def numbers(session: Session) -> Makers:
         put(
             name,
             of_grid,
-            lambda cells, *cell: location(results.native_part(cells, *cell), "MiB"),
+            lambda cells, *cell: location(results.native_part(cells, *cell)),
             label,
             python,
             native,
@@ -101,7 +101,7 @@ def numbers(session: Session) -> Makers:
             left = f"left by malloc_trim / what stayed, {way}, {state}"
             put(left, of_growth, way, keep, lambda part: ratio(part.trimmed.to_numpy(), part.grown.to_numpy()))
         in_use = f"KiB in use, more than before, {way}"
-        put(in_use, of_growth, way, True, lambda part: location(1024 * part.more_in_use.to_numpy(dtype=float), "KiB"))
+        put(in_use, of_growth, way, True, lambda part: location(1024 * part.more_in_use.to_numpy(dtype=float)))
         later = f"processes that grew later, {way}", f"processes that grew no more, {way}"
         split(*later, lambda session, way: results.grew_later(session.frame(GROWTH), way, True), way)
     for (_, name), arm in RATED.items():
@@ -149,9 +149,9 @@ def of_the_talk(put: Callable) -> None:
         less(by, "rss", (free, condition), (free, without))
     threads = e.TALK["python_threads"] * e.TALK["native_threads"]
 
-    def by_each(*rss) -> Measurement | None:
+    def by_each(*rss) -> Estimate | None:
         """For each of the native threads of all calls, where their blocks are asked for."""
-        return location(results.less(*rss) * 1024 / threads, "KiB")
+        return location(results.less(*rss) * 1024 / threads)
 
     put(f"KiB by each native thread, {ASKED}: {free}", against, by_each, "rss", (free, ASKED), (free, NONE))
     for condition in (KEPT, NO_HUGE, ONE_ARENA):
@@ -195,11 +195,11 @@ def twins(session: Session, what: str) -> Counted | None:
     return Counted(len(off)) if found else None
 
 
-def alone(session: Session, column: str, label: str, condition: str) -> Measurement | None:
-    return location(results.of_condition(talk(session), label, condition, column), "MiB")
+def alone(session: Session, column: str, label: str, condition: str) -> Estimate | None:
+    return location(results.of_condition(talk(session), label, condition, column))
 
 
-def against(session: Session, compare: Callable, column: str, *pair: results.Which) -> Measurement | str | None:
+def against(session: Session, compare: Callable, column: str, *pair: results.Which) -> Estimate | str | None:
     """Two conditions of the talk's experiment; where the system gave no huge pages, those with them say nothing."""
     runs, labels = talk(session), [label for label, _ in pair]
     if pair[0][1].startswith(HUGE) and not results.huge_pages(runs):
@@ -207,7 +207,7 @@ def against(session: Session, compare: Callable, column: str, *pair: results.Whi
     return results.against(runs, compare, column, *pair) or not_built(session, *labels)
 
 
-def in_objects(session: Session) -> Measurement | None:
+def in_objects(session: Session) -> Estimate | None:
     """Of the huge pages that came, those in mappings where Python threads keep their objects: MiB of them less MiB of all."""
     found = (results.of_condition(talk(session), FREE_THREADED, HUGE_NONE, column) for column in ("in_objects", "huge"))
     return results.more(*found)
@@ -251,22 +251,22 @@ def of_growth(session: Session, way: str, keep: bool, make: Callable) -> Made:
     return make(found[(found.way == way) & (found.keep == keep)])
 
 
-def of_grid(session: Session, make: Callable, build: str = FREE_THREADED, *cell: int) -> Measurement | str | None:
+def of_grid(session: Session, make: Callable, build: str = FREE_THREADED, *cell: int) -> Estimate | str | None:
     return make(results.grid(session.frame(GRID)), build, *cell) or not_built(session, FREE_THREADED)
 
 
-def by_more_callers(cells: pd.DataFrame, build: str) -> Measurement | None:
+def by_more_callers(cells: pd.DataFrame, build: str) -> Estimate | None:
     (few, _), (many, native) = results.SMALLEST, results.LARGEST
     return results.more(*(results.native_part(cells, build, number, native) for number in (many, few)))
 
 
-def of_scenarios(session: Session, arm: str, make: Callable) -> Measurement | Interval | str | None:
+def of_scenarios(session: Session, arm: str, make: Callable) -> Estimate | str | None:
     """A number of an allocator, or why it is absent. make: of results.scenarios."""
     found = make(results.scenarios(session.frame("scenarios")))
     return found or looked_at(session)["absent allocators"].get(arm.partition(",")[0])
 
 
-def over_glibc(session: Session, scenario: str, arm: str, column: str = "value") -> Measurement | str | None:
+def over_glibc(session: Session, scenario: str, arm: str, column: str = "value") -> Estimate | str | None:
     return of_scenarios(session, arm, lambda runs: results.over_glibc(runs, scenario, arm, column))
 
 
@@ -276,13 +276,13 @@ def of_server(session: Session, arm: str) -> Interval | str | None:
     return of_scenarios(session, arm, lambda runs: results.positive(part(runs), "value"))
 
 
-def over_nothing(session: Session, remedy: str, work: str, column: str) -> Measurement | str | None:
+def over_nothing(session: Session, remedy: str, work: str, column: str) -> Estimate | str | None:
     """A remedy over none, under one kind of work."""
     runs = chosen(results.grown(session.frame("remedies")), work=work)
     found = ratio(*(chosen(runs, remedy=one)[column].to_numpy() for one in (remedy, "nothing")))
     return found or looked_at(session)["absent allocators"].get(remedy)
 
 
-def held_back(session: Session, setting: str, other: str, case: str) -> Measurement | None:
+def held_back(session: Session, setting: str, other: str, case: str) -> Estimate | None:
     runs = session.frame("thresholds")
     return results.more(*(chosen(runs, setting=one, case=case).held.to_numpy() for one in (setting, other)))

@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from ffilab.judge import estimates, statistics
-from ffilab.judge.estimates import Interval, Location, Measurement
+from ffilab.judge import estimates
+from ffilab.judge.estimates import Estimate, Interval, Location
 from ffilab.judge.processes import chosen, difference, interval_of, ratio
 from ffilab.run.errors import UserError
 from notebooks.arenas import experiment as e
@@ -79,7 +79,7 @@ def of_condition(runs: pd.DataFrame, label: str, condition: str, column: str) ->
     return chosen(runs, interpreter=label, condition=condition)[column].to_numpy(dtype=float)
 
 
-def against(runs: pd.DataFrame, compare: Callable, column: str, one: Which, other: Which) -> Measurement | None:
+def against(runs: pd.DataFrame, compare: Callable, column: str, one: Which, other: Which) -> Estimate | None:
     """A column of one interpreter under a condition less that of another, or over it, process by process."""
     return compare(*(of_condition(runs, *which, column) for which in (one, other)))
 
@@ -105,7 +105,7 @@ def positive(frame: pd.DataFrame, column: str) -> Interval | None:
     values = pd.to_numeric(frame[column]).dropna().to_numpy()
     if not len(values) or values.min() <= 0:
         return interval_of(frame, column)
-    return statistics.ratio_interval(np.log(values))
+    return Location.of(np.log(values), log=True).interval
 
 
 def proved(runs: pd.DataFrame) -> pd.DataFrame:
@@ -139,7 +139,7 @@ SMALLEST, LARGEST = e.CELLS[0], e.CELLS[-1]
 PRODUCT = LARGEST[0] * LARGEST[1] // (SMALLEST[0] * SMALLEST[1])
 
 
-def interaction(cells: pd.DataFrame, build: str) -> Measurement | None:
+def interaction(cells: pd.DataFrame, build: str) -> Estimate | None:
     """MiB that both numbers add together beyond what each adds alone, from the smallest cell to the largest."""
     (low, few), (high, many) = SMALLEST, LARGEST
     wider, narrow = (
@@ -148,24 +148,24 @@ def interaction(cells: pd.DataFrame, build: str) -> Measurement | None:
     return more(wider, narrow)
 
 
-def in_half_proportion(cells: pd.DataFrame, build: str) -> Measurement | None:
+def in_half_proportion(cells: pd.DataFrame, build: str) -> Estimate | None:
     """MiB by the native threads in the largest cell, less what there would be if growth followed half of the product."""
     half = PRODUCT / 2
     small, large = (Location.of(native_part(cells, build, *cell)) for cell in (SMALLEST, LARGEST))
     if not min(small.n, large.n):
         return None
     expected = replace(small, centre=half * small.centre, error=half * small.error)
-    return Measurement(estimates.difference(large, expected), "MiB")
+    return estimates.difference(large, expected)
 
 
-def amplified(cells: pd.DataFrame, build: str) -> Measurement | None:
+def amplified(cells: pd.DataFrame, build: str) -> Estimate | None:
     """What the talk's matrix draws: in the largest cell over the smallest, as run."""
     cells = chosen(cells[cells.together == False], build=build)  # noqa: E712
     both = (chosen(cells, python_threads=python, native_threads=native) for python, native in (LARGEST, SMALLEST))
     return ratio(*(cell.amplification.to_numpy() for cell in both))
 
 
-def twins(runs: pd.DataFrame) -> dict[tuple[str, str], Measurement]:
+def twins(runs: pd.DataFrame) -> dict[tuple[str, str], Estimate]:
     """The running A/A test, by interpreter and column: the talk's condition against a second copy of itself."""
     found = {
         (label, column): against(runs, more, column, (label, AGAIN), (label, AS_RUN))
@@ -202,7 +202,7 @@ def grew_later(runs: pd.DataFrame, way: str, keep: bool) -> tuple[int, int]:
     return int((end - half > SHOWS).sum()), len(end)
 
 
-def over_glibc(found: pd.DataFrame, scenario: str, arm: str, column: str = "value") -> Measurement | None:
+def over_glibc(found: pd.DataFrame, scenario: str, arm: str, column: str = "value") -> Estimate | None:
     """An allocator over glibc's in what decides a scenario, or in another column."""
     return ratio(*(chosen(found, scenario=scenario, arm=one)[column].to_numpy() for one in (arm, "glibc")))
 

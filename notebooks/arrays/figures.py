@@ -28,7 +28,7 @@ def prices(session: Session) -> pd.DataFrame:
     """What the figure draws: ns in, by tool and build."""
     rows = []
     for label, tool in itertools.product(PAIR, TOOLS):
-        found = of(session)[f"{tool}, in, ns on {label}"].measurement
+        found = of(session)[f"{tool}, in, ns on {label}"].estimate
         if found and found.interval.is_known:
             rows.append({"tool": tool, "CPython": label, **vars(found.interval)})
     return pd.DataFrame(rows, columns=["tool", "CPython", "value", "low", "high"])

@@ -32,9 +32,9 @@ def prices(session: Session, way: str, label: str) -> str:
     """`nanobind 60, pybind11 70`: ns of the tools that are here, in rising order."""
     found, known = of(session), {}
     for tool in numbers.ALL:
-        measurement = found[f"{tool}, {way}, ns on {label}"].measurement
-        if measurement and measurement.interval.is_known:
-            known[tool] = measurement.interval.value
+        cost = found[f"{tool}, {way}, ns on {label}"].estimate
+        if cost and cost.interval.is_known:
+            known[tool] = cost.interval.value
     said = listed([f"{tool} {known[tool]:,.0f}" for tool in sorted(known, key=known.get)])
     unknown = listed([tool for tool in numbers.ALL if tool not in known])
     return "; ".join(filter(None, [said, unknown and f"not known of {unknown}"]))

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from ffilab.judge import statistics
-from ffilab.judge.estimates import Interval, Measurement, Share
+from ffilab.judge.estimates import Estimate, Interval, Share
 from ffilab.judge.processes import chosen
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record
@@ -64,9 +64,9 @@ def not_always(owners: pd.DataFrame, column: str) -> list[str]:
     return sorted(set(well.way[~well[column].astype(bool)]))
 
 
-def mixtures(rows: pd.DataFrame, tool: str) -> Measurement | str:
+def mixtures(rows: pd.DataFrame, tool: str) -> Estimate | str:
     """Processes in which a tool read some of the old and some of the new."""
     well = chosen(rows, ended="ok", tool=tool)
     if not len(well):
         return f"{tool} is {NOT_HERE}"
-    return Measurement(Share(int((well.mixed.astype(int) > 0).sum()), len(well)), "of all processes")
+    return Share(int((well.mixed.astype(int) > 0).sum()), len(well))

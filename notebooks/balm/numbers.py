@@ -169,9 +169,9 @@ def numbers(session: Session) -> Makers:
             runs("memory", name, results.stays, label, method)
 
     forged = "share of forgeries that are instances of str and not of exact type str"
-    runs(WORKS, forged, lambda frame: exact(results.forged_share(frame), "share"))
+    runs(WORKS, forged, lambda frame: exact(results.forged_share(frame)))
     equal = "share of layouts whose strings all equal CPython's"
-    runs("layouts", equal, lambda frame: exact((frame.wrong == 0).mean(), "share"))
+    runs("layouts", equal, lambda frame: exact((frame.wrong == 0).mean()))
     runs(WORKS, "probes", lambda frame: Counted(frame.probe.nunique()))
     runs(WORKS, "probes with one answer", lambda frame: Counted(results.alike(frame)))
     runs(WORKS, "probes with several answers", lambda frame: Counted(frame.probe.nunique() - results.alike(frame)))
@@ -182,11 +182,9 @@ def numbers(session: Session) -> Makers:
     made["calls of the second prediction"] = lambda: Counted(len(PREDICTED))
     for name, find in lists(session).items():
         made[name] = lambda find=find: Counted(len(find()))
-    for name, (unit, find, why) in shares(session).items():
+    for name, (find, why) in shares(session).items():
         # Each case was looked at once and is no sample of many: what a build does to such an object, it does again.
-        made[name] = lambda unit=unit, find=find, why=why: (
-            exact(found.events / found.trials, unit) if (found := find()) else why
-        )
+        made[name] = lambda find=find, why=why: exact(found.events / found.trials) if (found := find()) else why
         made[f"{name}, of all"] = find
     return made
 
@@ -210,8 +208,8 @@ def lists(session: Session) -> dict[str, Callable[[], list[str]]]:
     }
 
 
-def shares(session: Session) -> dict[str, tuple[str, Callable[[], Share | None], str]]:
-    """What was looked at once in each case: of what it is a share, how many, and why it may be unknown."""
+def shares(session: Session) -> dict[str, tuple[Callable[[], Share | None], str]]:
+    """What was looked at once in each case: the share, and why it may be unknown."""
 
     def others():
         return results.by_layout(session.frame(OTHERS))
@@ -222,27 +220,23 @@ def shares(session: Session) -> dict[str, tuple[str, Callable[[], Share | None],
 
     return {
         "CPythons that misread a number without a NUL": (
-            "share of CPythons",
             lambda: results.misread(session.frame(MISUSED)),
             "no process that was asked about a string without a NUL ended well",
         ),
         OTHER_LAYOUT: (
-            "share of forgeries",
             lambda: results.share_wrong(results.other_builds(others(), e.A_STRING, e.A_TUPLE)),
             "one interpreter was there alone: no other layout to try",
         ),
         "forgeries by another version's layout that went wrong": (
-            "share of forgeries",
             lambda: results.share_wrong(results.other_versions(others())),
             "no two versions of one kind of build were there",
         ),
         "modules of another build that were refused": (
-            "share of modules",
             lambda: results.refused(others()),
             "there was no module of another build",
         ),
-        GROWN: ("share of processes", lambda: results.grown(session.frame(LISTS)), ""),
-        "CPythons on which an append of its own works": ("share of CPythons", own_append, ""),
+        GROWN: (lambda: results.grown(session.frame(LISTS)), ""),
+        "CPythons on which an append of its own works": (own_append, ""),
     }
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ffilab.judge import statistics
-from ffilab.judge.estimates import Interval, Measurement, Share, known
+from ffilab.judge.estimates import Estimate, Interval, Location, Share, known
 from ffilab.judge.processes import chosen, interval_of, ratio
 from ffilab.judge.questions import YES, above
 from ffilab.judge.statistics import Comparison
@@ -45,11 +45,11 @@ def cost(record: Record, label: str, arm: str) -> Interval | None:
     return statistics.per_call(record, (label, arm)).map(lambda ns: ns / e.LINES)
 
 
-def faster(record: Record, label: str, arm: str, than: str = e.NEW) -> Measurement | None:
+def faster(record: Record, label: str, arm: str, than: str = e.NEW) -> Estimate | None:
     """How many times as fast `arm` is as `than`, in one run; None if one of them was not measured."""
     if not record.has(label, arm) or not record.has(label, than):
         return None
-    return statistics.compare(record, (label, than), (label, arm)).measurement
+    return statistics.compare(record, (label, than), (label, arm)).estimate
 
 
 def change_without_gil(record: Record) -> Interval | None:
@@ -64,17 +64,17 @@ def per_string(runs: pd.DataFrame, **which) -> np.ndarray:
     return chosen(runs, **which).sort_values("round").ns.to_numpy()
 
 
-def original_ratio(runs: pd.DataFrame, slow: tuple[str, int], fast: tuple[str, int]) -> Measurement | None:
+def original_ratio(runs: pd.DataFrame, slow: tuple[str, int], fast: tuple[str, int]) -> Estimate | None:
     """As its author ran it: the time of one (method, number of threads) over that of another, paired by round."""
     return ratio(*(per_string(runs, method=method, threads=threads) for method, threads in (slow, fast)))
 
 
-def over(runs: pd.DataFrame, one: dict, other: dict, **both) -> Measurement | None:
+def over(runs: pd.DataFrame, one: dict, other: dict, **both) -> Estimate | None:
     """The time of a string in processes of which `one` holds over that in those of which `other` does, paired by round."""
     return ratio(*(per_string(runs, **both, **which) for which in (one, other)))
 
 
-def rise_beside_new(runs: pd.DataFrame, method: str) -> Measurement | None:
+def rise_beside_new(runs: pd.DataFrame, method: str) -> Estimate | None:
     """As its author ran it: how many times as long a way takes with 16 threads as with one, over the same of CPython's own."""
     rises = []
     for way in (method, e.NEW):
@@ -113,7 +113,7 @@ def series(runs: pd.DataFrame) -> pd.DataFrame:
     ordered = runs.set_index(["interpreter", "method", "how"])
     for label, method, how in (way for way in ways if way in ordered.index):
         for threads, part in ordered.loc[[(label, method, how)]].groupby("threads"):
-            found = statistics.location_interval(part.ns.to_numpy())
+            found = Location.of(part.ns.to_numpy()).interval
             name = method if method == e.NEW or label == FREE_THREADED else f"{method}, GIL {how}"
             rows.append({"CPython": label, "series": name, "threads": int(threads), **vars(found)})
     return pd.DataFrame(rows)

@@ -10,7 +10,7 @@ import pandas as pd
 import seaborn as sns
 
 from ffilab.judge import statistics
-from ffilab.judge.estimates import Interval
+from ffilab.judge.estimates import Interval, Location
 from ffilab.judge.questions import OPEN, above
 from ffilab.measure.record import Record
 from ffilab.page import draw
@@ -179,7 +179,7 @@ def as_run(means: pd.DataFrame) -> pd.DataFrame:
         row |= {f"published, {name_}": f"{ns[number]:.0f}" for name_, ns in results.PUBLISHED.items()}
         for build in (GIL, FREE_THREADED, e.GIL_ON):
             found = means[build, binding].dropna() if (build, binding) in means else []
-            row[build] = draw.words(statistics.location_interval(np.array(found)) if len(found) else None)
+            row[build] = draw.words(Location.of(np.array(found)).interval if len(found) else None)
         rows.append(row)
     return pd.DataFrame(rows)
 

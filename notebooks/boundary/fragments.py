@@ -41,7 +41,7 @@ def parts(session: Session, group: str, by_size: bool = False) -> dict[str, str]
     if not by_size:
         return found
     asked = {item: sentences.read(session.chapter)[f"{group}/{item}"].questions[0].number for item in found}
-    size = {item: of(session)[name].measurement.interval.value for item, name in asked.items()}
+    size = {item: of(session)[name].estimate.interval.value for item, name in asked.items()}
     return {item: found[item] for item in sorted(found, key=lambda item: -size[item])}
 
 

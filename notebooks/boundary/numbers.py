@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ffilab.judge import statistics
-from ffilab.judge.estimates import Counted, Interval, Measurement, Share
+from ffilab.judge.estimates import Counted, Estimate, Interval, Share
 from ffilab.judge.numbers import Made, Makers, of
 from ffilab.judge.processes import exact
 from ffilab.judge.questions import OPEN, above
@@ -54,32 +54,30 @@ def of_claims(session: Session) -> Makers:
     return made
 
 
-def own_time(session: Session, label: str, group: str) -> Measurement | str:
+def own_time(session: Session, label: str, group: str) -> Estimate | str:
     """From the profiles of processes, each with one value. Instructions are no shares of time."""
     profiles, cell = session.observed("where the time goes, by process"), (label, "ctypes CDLL")
     reason = results.no_time(profiles, *cell)
     return reason or results.share(results.shares(results.groups(profiles, *cell), group))
 
 
-def lock(session: Session) -> Measurement | str:
+def lock(session: Session) -> Estimate | str:
     talk = session.observed("the talk's loop, profiled")
     found = results.symbol(talk, "ctypes CDLL", *results.LOCK)
     return results.share(found) if len(found) else str(talk)
 
 
-def misranked(session: Session) -> Measurement | str:
+def misranked(session: Session) -> Estimate | str:
     wrong, among = results.misranked(session.frame(e.PROGRAM), session.timed("claims"))
-    return Measurement(Share(wrong.process.nunique(), among), "share of processes") if among else results.NONE_TOLD
+    return Share(wrong.process.nunique(), among) if among else results.NONE_TOLD
 
 
-def in_tree(session: Session, binding: str, look: Callable[[list[Node]], float]) -> Measurement | str:
+def in_tree(session: Session, binding: str, look: Callable[[list[Node]], float]) -> Estimate | str:
     """What a recorded call tree shows of a binding."""
     trees = session.observed("call trees")
     if isinstance(trees, str):
         return trees
-    return (
-        exact(look(results.nodes(trees[binding])), "share of links") if binding in trees else f"{binding} was not built"
-    )
+    return exact(look(results.nodes(trees[binding]))) if binding in trees else f"{binding} was not built"
 
 
 def of_times(session: Session) -> Makers:
@@ -145,7 +143,7 @@ def two_digits(make: Callable) -> Callable:
 
 
 def measured(session: Session, names: list[str]) -> list[Interval]:
-    return [one.interval for name in names if (one := of(session)[name].measurement)]
+    return [one.interval for name in names if (one := of(session)[name].estimate)]
 
 
 def largest(session: Session, names: list[str]) -> Interval | None:
@@ -190,7 +188,7 @@ def of_trees(session: Session) -> Makers:
         made[what] = partial(in_tree, session, binding, look)
 
     def times() -> Counted | None:
-        both = [of(session)[f"instructions of a call: {binding}"].measurement for binding in COMPARED]
+        both = [of(session)[f"instructions of a call: {binding}"].estimate for binding in COMPARED]
         return Counted(both[0].interval.value / both[1].interval.value) if all(both) else None
 
     for binding in COMPARED:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ffilab.judge import processes, statistics
-from ffilab.judge.estimates import LEVEL, Interval, Location, Measurement
+from ffilab.judge.estimates import LEVEL, Estimate, Interval, Location
 from ffilab.judge.questions import NO, OPEN, YES, above
 from ffilab.measure import profile
 from ffilab.measure.instructions import Node
@@ -301,7 +301,7 @@ def single_calls(runs: pd.DataFrame) -> pd.DataFrame:
     return means.pivot(index="number", columns=["build", "binding"], values="mean")
 
 
-def ratio_as_run(means: pd.DataFrame, above: tuple[str, str], below: tuple[str, str]) -> Measurement | str:
+def ratio_as_run(means: pd.DataFrame, above: tuple[str, str], below: tuple[str, str]) -> Estimate | str:
     """Ratio of two of its columns, process by process; or why there is none."""
     for cell in (above, below):
         if cell not in means:
@@ -429,7 +429,7 @@ def shares(found: list[dict[str, int]], part: str) -> np.ndarray:
     return np.array([one[part] / total for one in found if (total := sum(one.values()))])
 
 
-def contest(profiles: dict | str, label: str, binding: str) -> dict[str, tuple[str, Measurement]]:
+def contest(profiles: dict | str, label: str, binding: str) -> dict[str, tuple[str, Estimate]]:
     """A10: by grouping, the largest of what PyDLL leaves beside libffi, over all processes, and libffi's share of the two."""
     looks = [] if isinstance(profiles, str) else profiles[label].get(binding, [])
     counted = {BY_FILE: [], BY_STEP: [], BY_FUNCTION: []}
@@ -451,7 +451,7 @@ def contest(profiles: dict | str, label: str, binding: str) -> dict[str, tuple[s
     return found
 
 
-def next_bottleneck(profiles: dict | str) -> Measurement | str:
+def next_bottleneck(profiles: dict | str) -> Estimate | str:
     """A10: libffi's share by step. Where two groupings say the contrary of each other, the grouping is what varies: then it is
     the mean over groupings, and its interval is as wide as they make it."""
     if reason := no_time(profiles, *WITHOUT_HAND_OVER):
@@ -460,13 +460,13 @@ def next_bottleneck(profiles: dict | str) -> Measurement | str:
     if {YES, NO} <= {above(one.interval, 0.5) for one in found.values()}:
         among = Location.of(np.array([one.estimate.centre for one in found.values()]))
         # No number of runs makes the groupings agree.
-        return Measurement(replace(among, floor=among.error, stays=among.error), "share of samples")
+        return replace(among, floor=among.error, stays=among.error)
     return found.get(BY_STEP, "nothing of ctypes was seen")
 
 
-def share(values: np.ndarray) -> Measurement:
+def share(values: np.ndarray) -> Estimate:
     """Shares of processes as a measurement."""
-    return Measurement(Location.of(values), "share of samples")
+    return Location.of(values)
 
 
 def symbol(profiles: dict | str, binding: str, ran: str, above: str = "") -> np.ndarray:
@@ -495,7 +495,7 @@ def without_gil(record: Record) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["signature", "binding", "value", "low", "high"])
 
 
-def text_surcharge(record: Record, signature: str, build: str = FREE_THREADED) -> Measurement | str:
+def text_surcharge(record: Record, signature: str, build: str = FREE_THREADED) -> Estimate | str:
     """A7: the surcharge of another build on a text over its surcharge on an int, through the C API; or why it was not measured."""
     arms = [name(e.FLOOR, one) for one in (signature, e.INT)]
     label, suffix = (FREE_THREADED, e.ON) if build == e.GIL_ON else (build, "")
@@ -504,7 +504,7 @@ def text_surcharge(record: Record, signature: str, build: str = FREE_THREADED) -
             return record.missing.get(cell, f"{cell[1]} was not measured on {cell[0]}")
     with np.errstate(invalid="ignore", divide="ignore"):
         text, integer = (np.log(without_loop(record, build, arm) / without_loop(record, GIL, arm)) for arm in arms)
-    return Measurement(statistics.over_units(record, text - integer, log=True), "ratio of ratios")
+    return statistics.over_units(record, text - integer, log=True)
 
 
 def parts(record: Record) -> dict[str, np.ndarray] | str:
@@ -524,14 +524,14 @@ def part(record: Record, what: str) -> Interval | str:
     return found if isinstance(found, str) else statistics.over_units(record, found[what]).at()
 
 
-def argument_over_hand_over(record: Record) -> Measurement | str:
+def argument_over_hand_over(record: Record) -> Estimate | str:
     """A10: what an int argument adds to a ctypes call over what the hand-over of the GIL takes in it."""
     found = parts(record)
     if isinstance(found, str):
         return found
     with np.errstate(invalid="ignore", divide="ignore"):
         logs = np.log(found["argument"] / found["hand-over, int"])
-    return Measurement(statistics.over_units(record, logs, log=True), "ratio of differences")
+    return statistics.over_units(record, logs, log=True)
 
 
 def prices(record: Record) -> pd.DataFrame:
@@ -607,20 +607,20 @@ def linking_effect(runs: pd.DataFrame) -> Interval:
     part = runs[runs.binding.isin(e.RELINKED)].dropna(subset=list(FIRST_USE))
     table = part.pivot(index=["round", "binding"], columns="linking", values="first_call_ns").dropna()
     logs = np.log(table["lazy"] / table["default"]).groupby("round").median()
-    return statistics.ratio_interval(logs.to_numpy())
+    return Location.of(logs.to_numpy(), log=True).interval
 
 
 def first_use(runs: pd.DataFrame, binding: str, key: str) -> Interval | None:
     """What the first use of a binding costs, linked as it is by default; None if it was not measured."""
     found = runs[(runs.binding == binding) & (runs.linking == "default")][key].dropna()
-    return statistics.location_interval(found.to_numpy(float)) if len(found) else None
+    return Location.of(found.to_numpy(float)).interval if len(found) else None
 
 
 def import_ratio(runs: pd.DataFrame, above: str, below: str) -> Interval | None:
     """The import of one binding over that of another, by round, linked as they are by default; None without both."""
     part = runs[runs.binding.isin((above, below)) & (runs.linking == "default")].dropna(subset=["import_ms"])
     table = part.pivot(index="round", columns="binding", values="import_ms").reindex(columns=[above, below]).dropna()
-    return statistics.ratio_interval(np.log(table[above] / table[below]).to_numpy()) if len(table) else None
+    return Location.of(np.log(table[above] / table[below]).to_numpy(), log=True).interval if len(table) else None
 
 
 def pairs() -> dict[str, dict[str, tuple[tuple[str, str, str], tuple[str, str, str]]]]:
@@ -658,7 +658,7 @@ def as_run() -> dict[str, tuple[tuple[str, str], tuple[str, str]]]:
     return {f"as run: {a[1]} on {a[0]} / {b[1]} on {b[0]}": (a, b) for a, b in found}
 
 
-def deciding() -> list[tuple[str, str, str, Callable[[Record], Measurement | str]]]:
+def deciding() -> list[tuple[str, str, str, Callable[[Record], Estimate | str]]]:
     """The ratios that decide: the claim that asks, the name, the kind of call, and how it is made from the plan of the claims."""
     found = [
         (claim, name, cells[0][2], partial(comparison, slow=cells[0], fast=cells[1]))
@@ -677,7 +677,7 @@ def deciding() -> list[tuple[str, str, str, Callable[[Record], Measurement | str
     return found
 
 
-def fastest_other(record: Record, others: tuple[str, ...]) -> Measurement | str:
+def fastest_other(record: Record, others: tuple[str, ...]) -> Estimate | str:
     """A23: the ratio to PyO3 of the fastest of the other ways to a C++ method; or why there is none.
 
     A superlative needs no more than one that beats it, and no less than all that do not.
@@ -687,7 +687,7 @@ def fastest_other(record: Record, others: tuple[str, ...]) -> Measurement | str:
     return min(measured, key=lambda one: one.estimate.centre, default=found[0])
 
 
-def comparison(record: Record, slow: tuple[str, str, str], fast: tuple[str, str, str]) -> Measurement | str:
+def comparison(record: Record, slow: tuple[str, str, str], fast: tuple[str, str, str]) -> Estimate | str:
     """Ratio of two cells (build, binding, signature), without the loop if they are of two builds; or the reason why one of them
     could not be measured."""
     cells = [
@@ -698,5 +698,5 @@ def comparison(record: Record, slow: tuple[str, str, str], fast: tuple[str, str,
         if not record.has(*cell):
             return record.missing.get(cell, f"{cell[1]} was not measured on {cell[0]}")
     if slow[0] != fast[0]:
-        return Measurement(between_builds(record, name(*slow[1:]), slow[0], fast[0]), "ratio of times")
-    return Measurement(statistics.ratio_over_units(record, *cells), "ratio of times")
+        return between_builds(record, name(*slow[1:]), slow[0], fast[0])
+    return statistics.ratio_over_units(record, *cells)

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 
-from ffilab.judge import statistics
+from ffilab.judge.estimates import Location
 from ffilab.judge.processes import chosen, ratio
 from ffilab.page import draw
 from ffilab.setup.catalogue import GIL
@@ -224,7 +224,7 @@ def excesses(slacks: pd.DataFrame) -> pd.DataFrame:
         for length in lengths(slacks):
             values = results.excess(slacks, length, *which)
             if length < DEFAULT_S and len(values):
-                found = statistics.location_interval(values)
+                found = Location.of(values).interval
                 rows.append({"case": case, "interval_s": length, **vars(found), "n": len(values)})
     return pd.DataFrame(rows, columns=["case", "interval_s", "value", "low", "high", "n"])
 
@@ -281,7 +281,7 @@ def waits_table(waits: pd.DataFrame) -> pd.DataFrame:
     """C8: how long the server in C waits for the GIL once it has asked for it."""
     found = done(waits, interpreter=GIL)
     every = np.concatenate([np.asarray(ns) for ns in found.waits]) / 1e6
-    medians = statistics.location_interval(results.gil_waits(waits) * DEFAULT_S * 1e3)
+    medians = Location.of(results.gil_waits(waits) * DEFAULT_S * 1e3).interval
     return pd.DataFrame(
         [
             {

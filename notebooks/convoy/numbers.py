@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from ffilab.judge.estimates import Counted, Interval, Location, Measurement, known
+from ffilab.judge.estimates import Counted, Estimate, Interval, Location, known
 from ffilab.judge.numbers import ONE_CORE, Makers, at_once
 from ffilab.judge.processes import difference, location, ratio
 from ffilab.measure.session import Session
@@ -84,23 +84,16 @@ def numbers(session: Session) -> Makers:
     # The other thread had the GIL before the one that let go took it back: on demand, or before one.
     for column in ("demanded", "free"):
         made[f"share of {column} releases after which the other thread is first: {GIL}"] = lambda column=column: (
-            location(done(session.frame("forced switching"), interpreter=GIL)[column].to_numpy(), "share of releases")
+            location(done(session.frame("forced switching"), interpreter=GIL)[column].to_numpy())
         )
     apart = ONE_CORE if session.machine["cores_usable"] < 2 else NO_PINNING
     for place, where in results.PLACES.items():
         for call in ("recv", "send"):
-            put(
-                f"share of calls of {call} that wait, threads {where}",
-                timeline,
-                call,
-                place,
-                "share of calls",
-                apart,
-            )
+            put(f"share of calls of {call} that wait, threads {where}", timeline, call, place, apart)
         name = f"requests that lose 2 switch intervals, in per cent, threads {where}"
-        put(name, timeline, 2, place, "% of requests", apart, 100)
+        put(name, timeline, 2, place, apart, 100)
     lost = "loss of a request, in switch intervals, threads on different cores"
-    put(lost, timeline, "lost", results.TWO_CORES, "switch intervals", apart)
+    put(lost, timeline, "lost", results.TWO_CORES, apart)
     put("time of a request, in switch intervals", request)
     for case in results.SLACK_CASES:
         for length, what in ((1e-5, "10 µs"), (SHORTEST_S, "1 µs")):
@@ -117,7 +110,7 @@ def numbers(session: Session) -> Makers:
     return made
 
 
-def over(session: Session, title: str, column: str, one: dict, other: dict) -> Measurement | None:
+def over(session: Session, title: str, column: str, one: dict, other: dict) -> Estimate | None:
     """A column of an experiment in one case over that in another, with the GIL."""
     left, right = (done(session.frame(title), interpreter=GIL, **which) for which in (one, other))
     return ratio(left[column], right[column])
@@ -140,7 +133,7 @@ def not_placed(session: Session, *cases: str) -> str | None:
     return ONE_CORE if session.machine["cores_usable"] < 2 else NO_PINNING
 
 
-def rate_over(session: Session, case: str, other: str, label: str = GIL) -> Measurement | str | None:
+def rate_over(session: Session, case: str, other: str, label: str = GIL) -> Estimate | str | None:
     """Requests a second in one case over those in another. Beside a CPU thread they fall into two classes."""
     if session.machine["cores_usable"] < 2 and PLACED & {case, other}:
         return ONE_CORE
@@ -158,30 +151,30 @@ def fewest(session: Session) -> Counted | None:
     return Counted(found.requests.min()) if len(found) else None
 
 
-def waits(session: Session) -> Measurement | None:
+def waits(session: Session) -> Estimate | None:
     """The median wait of each process for the GIL."""
-    return location(results.gil_waits(session.frame("waits for the GIL")), "switch intervals")
+    return location(results.gil_waits(session.frame("waits for the GIL")))
 
 
 def timeline(
-    session: Session, column: str | int, place: str, unit: str, absent: str | None = None, factor: int = 1
-) -> Measurement | str | None:
+    session: Session, column: str | int, place: str, absent: str | None = None, factor: int = 1
+) -> Estimate | str | None:
     """What the timelines show beside one CPU thread; or why they do not."""
     found = results.calls_that_wait(session.frame("timeline"), place)[column]
-    return location(factor * found.to_numpy(), unit) or absent
+    return location(factor * found.to_numpy()) or absent
 
 
-def request(session: Session) -> Measurement | None:
+def request(session: Session) -> Estimate | None:
     """A request beside one CPU thread, as run. Processes fall into classes: the mean is that of all."""
     found = 1 / rates(session, results.CONVOY) / DEFAULT_S
-    return Measurement(Location.mean(found), "switch intervals") if len(found) else None
+    return Location.mean(found) if len(found) else None
 
 
-def beyond(session: Session, length: float, case: str, times: int = 1) -> Measurement | None:
+def beyond(session: Session, length: float, case: str, times: int = 1) -> Estimate | None:
     """What the median request takes beyond one switch interval, so many times."""
-    return location(times * results.excess(session.frame("timer slack"), length, *results.SLACK_CASES[case]), "µs")
+    return location(times * results.excess(session.frame("timer slack"), length, *results.SLACK_CASES[case]))
 
 
-def added(session: Session) -> Measurement | None:
+def added(session: Session) -> Estimate | None:
     cases = (results.SLACK_CASES[case] for case in (WITH_SLACK, WITHOUT_SLACK))
     return difference(*(results.excess(session.frame("timer slack"), 1e-5, *case) for case in cases), "µs")

@@ -3,8 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from ffilab.judge import statistics
-from ffilab.judge.estimates import Interval
+from ffilab.judge.estimates import Interval, Location
 from ffilab.judge.processes import chosen
 from ffilab.setup.catalogue import GIL
 from notebooks.convoy.experiment import DEFAULT_S
@@ -38,9 +37,9 @@ def positive(values: np.ndarray) -> Interval | None:
     if not len(values):
         return None
     if min(values) <= 0:
-        found = statistics.location_interval(values)
+        found = Location.of(values).interval
         return Interval(found.value, np.maximum(found.low, 0.0), found.high)
-    return statistics.ratio_interval(np.log(values))
+    return Location.of(np.log(values), log=True).interval
 
 
 def swept(sweeps: pd.DataFrame, column: str, interval: float, **which) -> np.ndarray:

@@ -35,7 +35,7 @@ def taxes(session: Session) -> pd.DataFrame:
     rows = []
     kinds = (*results.KINDS, "boundary", f"boundary, {GIL_ON}")
     for version, kind in itertools.product(both_builds(session.interpreters), kinds):
-        if tax := of(session)[f"{kind}, {version}t / {version}"].measurement:
+        if tax := of(session)[f"{kind}, {version}t / {version}"].estimate:
             rows.append(
                 {
                     "version": f"{version}t / {version}",
@@ -53,14 +53,14 @@ def boundary_calls(session: Session) -> pd.DataFrame:
     found, rows = of(session), []
     for version, gil in itertools.product(both_builds(session.interpreters), ("off", "on")):
         pair, on = f"{version}t / {version}", f", {GIL_ON}" if gil == "on" else ""
-        published = found[f"published, {pair}"].measurement
+        published = found[f"published, {pair}"].estimate
         rows.append(
             {
                 "builds": pair,
                 "GIL": gil,
                 "published": f"{published.interval.value:.2f}" if published else "none",
-                "as the talk ran it": draw.words(found[f"as the talk ran it{on}, {pair}"].measurement),
-                "corrected": draw.words(found[f"boundary{on}, {pair}"].measurement),
+                "as the talk ran it": draw.words(found[f"as the talk ran it{on}, {pair}"].estimate),
+                "corrected": draw.words(found[f"boundary{on}, {pair}"].estimate),
             }
         )
     return pd.DataFrame(rows)

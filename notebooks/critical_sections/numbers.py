@@ -4,7 +4,6 @@ import itertools
 import math
 from functools import partial
 
-from ffilab.judge import statistics
 from ffilab.judge.claims import declared
 from ffilab.judge.controls import Check
 from ffilab.judge.estimates import Counted, Interval, Location
@@ -88,8 +87,8 @@ def numbers(session: Session) -> Makers:
 
     made["failures of the calibration"] = lambda: Counted(sum(not check.passed for check in controls(session)))
     # They share nothing.
-    made["two threads of the calibration / one"] = lambda: statistics.location_interval(
-        session.frame("two at once").threads.to_numpy()
+    made["two threads of the calibration / one"] = lambda: (
+        Location.of(session.frame("two at once").threads.to_numpy()).interval
     )
     for title, label, cases in COMPANY.values():
         for name, shared in cases:
@@ -147,7 +146,7 @@ def lacking(session_has: list[str], version: str) -> str:
 def farther(session: Session, how: str, pair: str) -> Counted | None:
     """A6: by how much the published number is farther from what was measured with the GIL off than with it on: of logarithms."""
     names = (how, f"{how}, {e.GIL_ON}", "published")
-    found = [number.interval.value for name in names if (number := of(session)[f"{name}, {pair}"].measurement)]
+    found = [number.interval.value for name in names if (number := of(session)[f"{name}, {pair}"].estimate)]
     if len(found) < len(names):
         return None
     off, on, published = map(math.log, found)
@@ -174,7 +173,7 @@ def by_gain(session: Session, group: str) -> dict[str, dict[str, Interval]]:
     rates = {
         f"{name} ({shared})" if group == "objects-gil" else name: rate.interval
         for name, shared in cases
-        if (rate := of(session)[of_two(name, shared, label)].measurement)
+        if (rate := of(session)[of_two(name, shared, label)].estimate)
     }
     for name, rate in rates.items():
         gain = {YES: "more", NO: "less"}.get(above(rate, 1.0), "no more" if above(rate, WORTH) == NO else "open")

@@ -9,7 +9,7 @@ import pandas as pd
 
 from ffilab.judge import processes, statistics
 from ffilab.judge.controls import Check
-from ffilab.judge.estimates import Interval, Location, Measurement
+from ffilab.judge.estimates import Estimate, Interval, Location
 from ffilab.judge.questions import NO, YES, above
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record, medians
@@ -177,7 +177,7 @@ def calibrated(runs: pd.DataFrame, cores: int) -> list[Check]:
     most = min(TWO, cores)
     checks = []
     for how in ("processes", "threads"):
-        found = statistics.location_interval(runs[how].to_numpy())
+        found = Location.of(runs[how].to_numpy()).interval
         passed = above(found, FASTER) == YES and found.value <= BEYOND * most and above(found, WIDE * most) == NO
         shown = f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]" if found.is_known else f"{found.value:.2f}"
         number = (
@@ -201,7 +201,7 @@ def of_each(runs: pd.DataFrame, **which) -> Interval | None:
 
 def positive(values: pd.Series) -> Interval | None:
     """Centre of durations, by their logarithms: no bound is below nothing. None if there are no values."""
-    return statistics.ratio_interval(np.log(values.to_numpy(dtype=float))) if len(values) else None
+    return Location.of(np.log(values.to_numpy(dtype=float)), log=True).interval if len(values) else None
 
 
 COLUMNS = ["name", "threads", "shared", "value", "low", "high", "n"]
@@ -215,7 +215,7 @@ def scaling(runs: pd.DataFrame, label: str, names: Iterable[str]) -> pd.DataFram
         for threads, shared in cases.itertuples(index=False):
             part = processes.chosen(runs, interpreter=label, name=name, shared=shared, threads=threads)
             if len(part):
-                interval = statistics.ratio_interval(gains(part))
+                interval = Location.of(gains(part), log=True).interval
                 rows.append({"name": name, "threads": threads, "shared": shared, **vars(interval), "n": len(part)})
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -226,7 +226,7 @@ def rate_of_two(runs: pd.DataFrame, **which) -> Location | None:
     return Location.of(gains(part), log=True) if len(part) else None
 
 
-def rivals(runs: pd.DataFrame, slow: str, fast: str) -> Measurement | None:
+def rivals(runs: pd.DataFrame, slow: str, fast: str) -> Estimate | None:
     """ns of an operation of each of two threads on one object: one piece over another, in processes of their own."""
     parts = [processes.chosen(runs, name=name, shared=ONE, threads=2).together for name in (slow, fast)]
     return (

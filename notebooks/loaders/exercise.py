@@ -7,7 +7,7 @@ from _ctypes import FUNCFLAG_PYTHONAPI as KEEPS_ATTACHED
 import pandas as pd
 
 from ffilab.judge import statistics
-from ffilab.judge.estimates import Interval, Measurement
+from ffilab.judge.estimates import Interval
 from ffilab.judge.questions import OPEN, YES, above
 from ffilab.judge.rules import Side
 from ffilab.judge.selfcheck import fault as fault_of
@@ -109,7 +109,7 @@ def check_sleep(session: Session, mine: str) -> list[str]:
     kept = results.shares_kept(runs)
     # Beside a call that blocks it keeps next to nothing.
     rule = Side("share", direction="above", null=0.0, interest=0.5)
-    share = Measurement(results.of(kept, GIL, "PyDLL").estimate, "share")
+    share = results.of(kept, GIL, "PyDLL").estimate
     wrong = fault_of(rule, share, "while your sleep_ms sleeps, another thread does not keep half of its speed")
     ours, theirs = call("PyDLL", "noop"), call("PyDLL", "noop", library, more=", mine")
     record = session.time("my library", [ours, theirs], [GIL])

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from ffilab.judge.estimates import LEVEL, Measurement
+from ffilab.judge.estimates import LEVEL
 from ffilab.judge.rules import YES, Side
 from ffilab.judge.wording import listed
 from ffilab.measure.session import Session
@@ -42,7 +42,7 @@ def beyond(session: Session) -> str:
     found = results.beyond(session.once(numbers.bindings), reach)
     each = "; ".join(f"{pair}, {share.events} of {share.trials}" for pair, share in found.items())
     told = f"Processes in which a pair lies further apart than {LEVEL:.0%} of the copies do ({reach:.1%}): {each}."
-    within = [pair for pair, share in found.items() if MORE_THAN_COPIES.answer(Measurement(share, "")).verdict != YES]
+    within = [pair for pair, share in found.items() if MORE_THAN_COPIES.answer(share).verdict != YES]
     if not within:
         return f"{told} Each is certainly more than the 2 % of copies: more than the script alone does."
     return f"{told} What the table shows for {listed(within)} may be the script."

@@ -65,7 +65,7 @@ def numbers(session: Session) -> Makers:
         of(record, name, lambda found, what: results.collector_compared(found)[what], what)
     of(record, "pairs of copies", lambda found: Counted(len(results.copies_compared(found))))
     of(record, "pairs of copies that certainly differ", alarms)
-    of(record, "CDLL / PyDLL in the run of the copies", lambda found: results.loaders_compared(found).measurement)
+    of(record, "CDLL / PyDLL in the run of the copies", lambda found: results.loaders_compared(found).estimate)
     made["instructions of CDLL / PyDLL"] = lambda: results.instruction_ratio(session.observed("instructions"))
     return made
 

@@ -11,7 +11,7 @@ from scipy import stats
 
 from ffilab.judge import statistics
 from ffilab.judge.controls import NEGLIGIBLE
-from ffilab.judge.estimates import LEVEL, MIN_VALUES, Counted, Interval, Location, Measurement, Share, difference
+from ffilab.judge.estimates import LEVEL, MIN_VALUES, Counted, Estimate, Interval, Location, Share, difference
 from ffilab.judge.questions import NO, OPEN, above, equal
 from ffilab.judge.statistics import Comparison
 from ffilab.measure import neighbour, profile
@@ -74,12 +74,12 @@ def of_bindings(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(found, ignore_index=True)
 
 
-def all_separated(found: pd.DataFrame) -> Measurement | str:
+def all_separated(found: pd.DataFrame) -> Estimate | str:
     """Share of processes in which every pair of the talk's four bindings is called different; or why there is none."""
     by_process = found.groupby("process")["BH p"]
     if by_process.size().min() < math.comb(len(BINDINGS), 2):
         return "not all of the four bindings could be loaded"
-    return Measurement(Share(int((by_process.max() < TALK_LEVEL).sum()), len(by_process)), "share of processes")
+    return Share(int((by_process.max() < TALK_LEVEL).sum()), len(by_process))
 
 
 def by_pair(found: pd.DataFrame) -> pd.DataFrame:
@@ -121,9 +121,9 @@ def significant(pairs: pd.DataFrame) -> pd.Series:
     return pairs["U p"] < TALK_LEVEL
 
 
-def share_significant(pairs: pd.DataFrame) -> Measurement:
+def share_significant(pairs: pd.DataFrame) -> Estimate:
     """Share of processes in which the talk's method calls two copies different."""
-    return Measurement(Share(int(significant(pairs).sum()), len(pairs)), "share of processes")
+    return Share(int(significant(pairs).sum()), len(pairs))
 
 
 def tiny(pairs: pd.DataFrame) -> Share | None:
@@ -238,7 +238,7 @@ def ratio_of_spreads(one: np.ndarray, other: np.ndarray) -> Location:
     return Location(float(log_spread(one) - log_spread(other)), error, n - 1, n, log=True)
 
 
-def restarted_over_kept(record: Record) -> Measurement:
+def restarted_over_kept(record: Record) -> Estimate:
     """Spread of a call's time over restarts: in processes that are restarted, over the same in one that is kept.
 
     Above 1, new processes differ from each other more than one process differs from itself. Core offsets and drift are in
@@ -251,15 +251,15 @@ def restarted_over_kept(record: Record) -> Measurement:
     drawn = [record.units[number] for number, kept in zip(record.noise.restarts, known) if kept]
     free = found.n - (1 if any(unit.layout is None for unit in drawn) else len(set(drawn)))
     if free < MIN_VALUES:
-        return Measurement(dataclasses.replace(found, error=math.nan, freedom=math.nan), "ratio of spreads")
+        return dataclasses.replace(found, error=math.nan, freedom=math.nan)
     error = found.error * math.sqrt((found.n - 1) / free)
     looks = len({unit.session for unit in drawn})
-    return Measurement(dataclasses.replace(found, error=error, freedom=free, sessions=looks), "ratio of spreads")
+    return dataclasses.replace(found, error=error, freedom=free, sessions=looks)
 
 
 def half_width(values: np.ndarray) -> float:
     """Half-width of the interval of what was measured, over its centre."""
-    interval = statistics.location_interval(values[np.isfinite(values)])
+    interval = Location.of(values[np.isfinite(values)]).interval
     return interval.half_width / interval.value
 
 
@@ -298,7 +298,7 @@ def slowdowns(record: Record) -> pd.DataFrame:
     for arm in (COPIES[0], "PyDLL", EMPTY):
         busy, quiet = (medians(times) for times in by_company(record, (GIL, arm)))
         found = (busy - quiet)[np.isfinite(busy - quiet)]
-        interval = statistics.ratio_interval(found)
+        interval = Location.of(found, log=True).interval
         rows.append({"arm": arm, "company": record.company[f"{GIL}/{arm}"].mean(), "n": len(found), **vars(interval)})
     return pd.DataFrame(rows)
 
@@ -339,7 +339,7 @@ def by_layout(record: Record) -> pd.DataFrame:
     logs = pd.Series(statistics.log_ratios_by_restart(record, *LOADERS_OF_COPIES))
     units = [record.units[number].layout for number in record.noise.restarts]
     rows = [
-        {"layout": layout, **vars(statistics.ratio_interval(part.to_numpy()))}
+        {"layout": layout, **vars(Location.of(part.to_numpy(), log=True).interval)}
         for layout, part in logs.dropna().groupby(pd.Series(units, dtype="Int64"))
         if len(part) >= MIN_VALUES
     ]

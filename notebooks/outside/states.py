@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from ffilab.judge.estimates import Location, Measurement, Ranked, Share
+from ffilab.judge.estimates import Estimate, Location, Ranked, Share
 from ffilab.judge.numbers import Makers
 from ffilab.judge.processes import chosen, ratio
 from ffilab.measure.session import Session
@@ -132,32 +132,32 @@ def ends(session: Session, label: str, event: str, count: int, state: str, copy:
     return rows[column].to_numpy(float) if column in rows else np.array([])
 
 
-def times_as_long(session: Session, label: str, event: str, count: int, copy: str = "own") -> Measurement | None:
+def times_as_long(session: Session, label: str, event: str, count: int, copy: str = "own") -> Estimate | None:
     """A state that is made, after so many of an event over before any, in the same processes."""
     return ratio(*(ends(session, label, event, one, "made", copy) for one in (count, 0)))
 
 
-def made_or_kept(session: Session, label: str, event: str) -> Measurement | None:
+def made_or_kept(session: Session, label: str, event: str) -> Estimate | None:
     """A state that is made each time over one that is kept, after the first of an event."""
     return ratio(*(ends(session, label, event, EVENTS[event][1], state) for state in STATES))
 
 
-def ensure_or_view(session: Session, label: str, count: int) -> Measurement | None:
+def ensure_or_view(session: Session, label: str, count: int) -> Estimate | None:
     """A state that is made by a view of PEP 788 over one that PyGILState_Ensure makes."""
     return ratio(*(ends(session, label, THREADS, count, state) for state in ("by_view", "made")))
 
 
-def between_builds(session: Session, count: int) -> Measurement | None:
+def between_builds(session: Session, count: int) -> Estimate | None:
     """A state that is made, without the GIL over with it."""
     return ratio(*(ends(session, label, THREADS, count, "made") for label in (FREE_THREADED, GIL)))
 
 
-def longer(session: Session, label: str) -> Measurement | None:
+def longer(session: Session, label: str) -> Estimate | None:
     """ns that PyThreadState_Delete takes longer with many states before it in the list than with one, in the same processes."""
     few, many = (
         chosen(session.frame("end beside others"), interpreter=label, others=one).ns.to_numpy(float) for one in OTHERS
     )
-    return Measurement(Location.of(many - few), "ns") if len(few) else None
+    return Location.of(many - few) if len(few) else None
 
 
 def readings(session: Session, event: str, count: int, label: str = FREE_THREADED) -> Location | None:
@@ -171,7 +171,7 @@ def thread(session: Session, label: str, after: int) -> np.ndarray:
     return chosen(session.frame("a thread of Python"), interpreter=label, after=after).ns.to_numpy(float)
 
 
-def after_or_beside(session: Session, label: str) -> Measurement | None:
+def after_or_beside(session: Session, label: str) -> Estimate | None:
     """A Thread after others have ended over one while they wait."""
     return ratio(*(thread(session, label, after) for after in (1, 0)))
 
@@ -182,17 +182,17 @@ def together(session: Session, label: str, before: str, state: str, threads: int
     return chosen(of_threads, interpreter=label, before=before, state=state, threads=threads).ns.to_numpy(float)
 
 
-def rate_together(session: Session, label: str, before: str, state: str, threads: int) -> Measurement | None:
+def rate_together(session: Session, label: str, before: str, state: str, threads: int) -> Estimate | None:
     """Passes of so many threads over those of one, in the same time and the same processes."""
     return ratio(*(together(session, label, before, state, count) for count in (1, threads)))
 
 
-def beside_states(session: Session, label: str, state: str) -> Measurement | None:
+def beside_states(session: Session, label: str, state: str) -> Estimate | None:
     """One thread in a process with other states, over one without."""
     return ratio(*(together(session, label, before, state, 1) for before in (OTHERS_THERE, NOTHING)))
 
 
-def rows_kept_or_made(session: Session, build: str, rows: int) -> Measurement | None:
+def rows_kept_or_made(session: Session, build: str, rows: int) -> Estimate | None:
     """Rows per second with a kept state, over those with one made for each callback of so many rows."""
     of_build = chosen(session.frame("rows per second"), rows=rows, **RUN_AS[build])
     return ratio(*(chosen(of_build, kept=STATES[state]).rows_per_s.to_numpy(float) for state in ("kept", "made")))
@@ -204,7 +204,7 @@ def way(session: Session, label: str, tool: str, state: str) -> np.ndarray:
     return rows.ns.to_numpy(float)
 
 
-def tool_made_or_kept(session: Session, label: str, tool: str) -> Measurement | None:
+def tool_made_or_kept(session: Session, label: str, tool: str) -> Estimate | None:
     return ratio(*(way(session, label, tool, state) for state in STATES))
 
 
@@ -219,11 +219,11 @@ def answer(session: Session, label: str, beside: str, bridge: str) -> np.ndarray
     return chosen(session.frame("bridge"), interpreter=label, beside=beside, way=bridge).us.to_numpy(float)
 
 
-def middle(session: Session, label: str, beside: str, bridge: str, us: float) -> Measurement | None:
+def middle(session: Session, label: str, beside: str, bridge: str, us: float) -> Estimate | None:
     """The median over processes: an answer waits for one switch interval, or for two."""
     found = answer(session, label, beside, bridge)
-    return Measurement(Ranked.of(found / us), "") if len(found) else None
+    return Ranked.of(found / us) if len(found) else None
 
 
-def over_eventfd(session: Session, label: str, beside: str, bridge: str) -> Measurement | None:
+def over_eventfd(session: Session, label: str, beside: str, bridge: str) -> Estimate | None:
     return ratio(*(answer(session, label, beside, one) for one in (bridge, "eventfd")))

@@ -4,7 +4,7 @@ import itertools
 
 import pandas as pd
 
-from ffilab.judge.estimates import Location, Measurement
+from ffilab.judge.estimates import Estimate, Location
 from ffilab.page import draw
 from notebooks.pinning import numbers, results
 from notebooks.pinning.experiment import AGAIN, ALONE, APART, FREE, NATIVE, ONE_CORE, PAIR, PYTHON
@@ -14,7 +14,7 @@ SHOWN = (FREE, AGAIN, APART, ONE_CORE)
 CASES = list(itertools.product(PAIR, (NATIVE, PYTHON)))
 
 
-def over_free(ratio: Measurement | None, placement: str, itself: str = FREE) -> str:
+def over_free(ratio: Estimate | None, placement: str, itself: str = FREE) -> str:
     return "1 (itself)" if placement == itself else draw.words(ratio)
 
 

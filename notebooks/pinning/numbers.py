@@ -7,7 +7,7 @@ import pandas as pd
 
 from ffilab.judge.claims import declared
 from ffilab.judge.controls import Check, Control
-from ffilab.judge.estimates import Counted, Measurement
+from ffilab.judge.estimates import Counted, Estimate
 from ffilab.judge.numbers import Makers
 from ffilab.judge.processes import chosen
 from ffilab.measure.session import Session
@@ -20,7 +20,7 @@ NO_PINNING = (
 )
 
 
-def copies(speeds: pd.DataFrame, lateness: pd.DataFrame) -> list[tuple[str, str, str, Measurement | None]]:
+def copies(speeds: pd.DataFrame, lateness: pd.DataFrame) -> list[tuple[str, str, str, Estimate | None]]:
     """The A/A tests: column, interpreter, work, and the second copy of "not pinned" over the first."""
     return [
         (column, label, work, results.over(frame, column, e.AGAIN, e.FREE, interpreter=label, work=work, **which))
@@ -105,7 +105,7 @@ def named(placement: str) -> str:
     return {e.FREE: "not pinned", e.APART: "a core each", e.ONE_CORE: "one core"}[placement]
 
 
-def smallest(makers: list[Callable[[], Measurement | None]]) -> Counted | None:
+def smallest(makers: list[Callable[[], Estimate | None]]) -> Counted | None:
     """The smallest effect that the run finds in four cases of five, the largest of several."""
     found = [number.mde for make in makers if (number := make())]
     return Counted(100 * max(found)) if found and not any(map(math.isnan, found)) else None

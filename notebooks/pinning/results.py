@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from ffilab.judge.estimates import Interval, Location, Measurement, Share
+from ffilab.judge.estimates import Estimate, Interval, Location, Share
 from ffilab.judge.processes import chosen, location, ratio
 from notebooks.pinning.experiment import AGAIN, ALONE, APART, FREE, ONE_CORE
 
@@ -21,7 +21,7 @@ def column(frame: pd.DataFrame, name: str, **which) -> pd.Series:
     return pd.to_numeric(found.set_index("process")[name])
 
 
-def over(frame: pd.DataFrame, name: str, one: str, other: str, **which) -> Measurement | None:
+def over(frame: pd.DataFrame, name: str, one: str, other: str, **which) -> Estimate | None:
     """A column at one placement over that at another, process by process; None if one of them is missing."""
     pair = _pairs(frame, name, one, other, **which)
     return ratio(pair.one.to_numpy(), pair.other.to_numpy()) if len(pair) else None
@@ -41,7 +41,7 @@ def centre(frame: pd.DataFrame, name: str, **which) -> Interval | None:
 def moves(speeds: pd.DataFrame, placement: str, **which) -> Interval | None:
     """Moves a second of a thread, over processes; None if none is there. What lies below 0 is no part of the interval of a count."""
     values = column(speeds, "moves", placement=placement, **({"threads": 2} | which)).dropna().to_numpy()
-    return location(values, "").interval.map(lambda bound: max(0.0, bound)) if len(values) else None
+    return location(values).interval.map(lambda bound: max(0.0, bound)) if len(values) else None
 
 
 def spreads(runs: pd.DataFrame) -> pd.DataFrame:
@@ -56,17 +56,17 @@ def spreads(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({placement: part.rates.map(log_spread) for placement, part in well.groupby("placement")})
 
 
-def steadier(runs: pd.DataFrame, placement: str = FREE) -> Measurement | None:
+def steadier(runs: pd.DataFrame, placement: str = FREE) -> Estimate | None:
     """The spread at a placement over that where it is pinned, process by process; None if it was not pinned."""
     if APART not in (logs := spreads(runs)):
         return None
-    return Measurement(Location.of((logs[placement] - logs[APART]).to_numpy(), log=True), "ratio of spreads")
+    return Location.of((logs[placement] - logs[APART]).to_numpy(), log=True)
 
 
-def lost_more(races: pd.DataFrame, label: str) -> Measurement | None:
+def lost_more(races: pd.DataFrame, label: str) -> Estimate | None:
     """Expected share of updates lost with a core for each thread, less that on one core, process by process."""
     pair = _pairs(races, "lost", APART, ONE_CORE, interpreter=label)
-    return Measurement(Location.mean((pair.one - pair.other).to_numpy()), "of all updates") if len(pair) else None
+    return Location.mean((pair.one - pair.other).to_numpy()) if len(pair) else None
 
 
 def lost(races: pd.DataFrame, label: str, placement: str) -> Interval | None:
@@ -75,7 +75,7 @@ def lost(races: pd.DataFrame, label: str, placement: str) -> Interval | None:
     return Location.mean(values).at() if len(values) else None
 
 
-def losing(races: pd.DataFrame, label: str, placement: str) -> Measurement | None:
+def losing(races: pd.DataFrame, label: str, placement: str) -> Estimate | None:
     """Processes that lose any update."""
     events = column(races, "any", interpreter=label, placement=placement)
-    return Measurement(Share(int(events.sum()), len(events)), "of all processes") if len(events) else None
+    return Share(int(events.sum()), len(events)) if len(events) else None

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ffilab.judge.controls import Control
-from ffilab.judge.estimates import Counted, Interval, Measurement, Share
+from ffilab.judge.estimates import Counted, Estimate, Interval, Share
 from ffilab.judge.numbers import Made, Makers
 from ffilab.judge.poured import TOO_FEW
 from ffilab.judge.processes import interval_of, ratio
@@ -137,7 +137,7 @@ def of_programs(session: Session) -> Makers:
         title = "instructions and misses of the small machine"
         return lambda: make(results.table(session.observed(title, list(PROGRAMS))), what)
 
-    def stalled() -> Measurement | str | None:
+    def stalled() -> Estimate | str | None:
         """Run by run."""
         title = "hardware counters of the small machine"
         found = session.observed(title, list(PROGRAMS), session.budget.repeats)
@@ -146,9 +146,6 @@ def of_programs(session: Session) -> Makers:
         if not all(lottery.STALLED in row for rows in found.values() for row in rows):
             return "this processor does not count stalled front-end cycles for us"
         return ratio(*(np.array([row[lottery.STALLED] for row in found[name]]) for name in ("slow", "fast")))
-
-    def bisected(share: Callable) -> Callable[[], Measurement]:
-        return bisections(lambda found: Measurement(share(found), "share of bisections"))
 
     def of_bisections(make: Callable) -> Callable[[], Counted]:
         return bisections(lambda found: Counted(make(found)))
@@ -167,9 +164,9 @@ def of_programs(session: Session) -> Makers:
         "instructions, slow / fast (simulated)": counted(results.counted_ratio, "instructions"),
         "misses, slow / fast (simulated)": counted(results.counted_ratio, "misses"),
         "stalled front-end cycles, slow / fast (counted)": stalled,
-        "bisections without a trap that blame a commit which changes no machine code": bisected(results.unrelated),
-        "share of bisections that blame the unrelated commit": bisected(results.blaming),
-        "share of blamed commits that stand, without a trap": bisected(results.standing),
+        "bisections without a trap that blame a commit which changes no machine code": bisections(results.unrelated),
+        "share of bisections that blame the unrelated commit": bisections(results.blaming),
+        "share of blamed commits that stand, without a trap": bisections(results.standing),
         "commits blamed without a trap": of_bisections(
             lambda found: results.of_history(found, NO_TRAP).message.nunique()
         ),
@@ -189,7 +186,7 @@ def of_lots(session: Session) -> Makers:
     def profiles(make: Callable) -> Callable[[], Made]:
         return lambda: make(session.observed("profiles of call_method", *lottery.profiled_how(session)))
 
-    def as_many() -> Measurement | str:
+    def as_many() -> Estimate | str:
         return results.as_many_instructions({label: simulated(session, label) for label in lottery.BUILDS})
 
     made = {
@@ -232,11 +229,11 @@ def of_orders(session: Session, label: str, benchmark: str, make: Callable) -> M
     return linked(session, label)["lacking"] or make(duels(session, label), benchmark)
 
 
-def apart(runs: pd.DataFrame, benchmark: str) -> Measurement:
-    return Measurement(results.of_pairs(runs, benchmark), "ratio")
+def apart(runs: pd.DataFrame, benchmark: str) -> Estimate:
+    return results.of_pairs(runs, benchmark)
 
 
-def stalls(session: Session, label: str, benchmark: str) -> Measurement | str | None:
+def stalls(session: Session, label: str, benchmark: str) -> Estimate | str | None:
     of_it = linked(session, label)
     counted = of_it["lacking"] or session.observed(
         "stalled cycles of the orders", *lottery.stalled_how(session, label, of_it)
@@ -244,11 +241,11 @@ def stalls(session: Session, label: str, benchmark: str) -> Measurement | str | 
     return results.more_stalls(duels(session, label), counted, benchmark)
 
 
-def misses(session: Session, label: str, benchmark: str) -> Measurement | str | None:
+def misses(session: Session, label: str, benchmark: str) -> Estimate | str | None:
     return results.more_misses(duels(session, label), simulated(session, label), benchmark)
 
 
-def hot(session: Session, label: str, benchmark: str) -> Measurement | str | None:
+def hot(session: Session, label: str, benchmark: str) -> Estimate | str | None:
     of_it = linked(session, label)
     lacking = of_it["lacking"] or of_it["absent"]
     return lacking or results.over(duels(session, label), benchmark, lottery.TOGETHER, lottery.ANYWHERE)

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ffilab.judge import estimates, processes, statistics
-from ffilab.judge.estimates import Interval, Location, Measurement, Share, Spread
+from ffilab.judge import estimates, processes
+from ffilab.judge.estimates import Estimate, Interval, Location, Share, Spread
 from ffilab.judge.processes import centres, exact, extremes, range_without_noise
 from ffilab.judge.questions import NO, YES, above
 from notebooks.placement.counting import Cache
@@ -63,7 +63,7 @@ def fits(runs: pd.DataFrame, distance: int) -> tuple[float, float]:
 def slower_than(runs: pd.DataFrame, distance: int, other: int, n: int) -> Interval:
     """Time of a call at one distance over that at another, with as many functions, process by process."""
     wide = runs[runs.n == n].pivot(index="process", columns="distance", values="ns")
-    return statistics.ratio_interval(np.log(wide[distance] / wide[other]).to_numpy())
+    return Location.of(np.log(wide[distance] / wide[other]).to_numpy(), log=True).interval
 
 
 # A page for each function over few pages, as many lines and all sets in both; and one set over all of them.
@@ -121,7 +121,7 @@ def ratios(runs: pd.DataFrame, benchmark: str, kind: str) -> pd.Series:
     return np.exp(centre_by_program(runs, benchmark, kind) - (copies.median() if len(copies) else 0.0))
 
 
-def over(runs: pd.DataFrame, benchmark: str, kind: str, other: str) -> Measurement | None:
+def over(runs: pd.DataFrame, benchmark: str, kind: str, other: str) -> Estimate | None:
     """Time of one kind of program over that of another. Each link is a value, on both sides."""
     links = (centre_by_program(runs, benchmark, of).to_numpy() for of in (kind, other))
     return processes.ratio_of_groups(*links)
@@ -187,7 +187,7 @@ MISSES_THAT_MATTER = 1.0
 NO_MISSES = "no order misses once in a thousand instructions: what fits into the cache has no misses to lose"
 
 
-def more_misses(runs: pd.DataFrame, found: list[dict] | str, benchmark: str) -> Measurement | str | None:
+def more_misses(runs: pd.DataFrame, found: list[dict] | str, benchmark: str) -> Estimate | str | None:
     """Misses of a thousand instructions in the slower half of the orders less those in the faster half; or why there is none."""
     counted = missed(found, benchmark)
     if not isinstance(counted, str) and counted.max() < MISSES_THAT_MATTER:
@@ -196,17 +196,17 @@ def more_misses(runs: pd.DataFrame, found: list[dict] | str, benchmark: str) -> 
     if not isinstance(halves, tuple):
         return halves
     fast, slow = map(Location.of, halves)
-    return Measurement(estimates.difference(slow, fast), "misses of a thousand instructions")
+    return estimates.difference(slow, fast)
 
 
-def more_stalls(runs: pd.DataFrame, found: list[dict] | str, benchmark: str) -> Measurement | str | None:
+def more_stalls(runs: pd.DataFrame, found: list[dict] | str, benchmark: str) -> Estimate | str | None:
     """Stalled front-end cycles in the slower half of the orders over those in the faster half; or why there is none."""
     counted = found if isinstance(found, str) else by_order(found, benchmark).stalls
     halves = halves_of(runs, counted, benchmark)
     return processes.ratio_of_groups(*map(np.log, halves[::-1])) if isinstance(halves, tuple) else halves
 
 
-def as_many_instructions(found: dict[str, list[dict] | str]) -> Measurement | str:
+def as_many_instructions(found: dict[str, list[dict] | str]) -> Estimate | str:
     """Share of random orders, of all builds and benchmarks, that execute as many instructions as the linker's own order."""
     same = []
     for rows in found.values():
@@ -215,7 +215,7 @@ def as_many_instructions(found: dict[str, list[dict] | str]) -> Measurement | st
         for benchmark in BENCHMARKS:
             counted = by_order(rows, benchmark).instructions
             same += list(abs(counted.drop(DEFAULT) / counted[DEFAULT] - 1) <= SAME_WORK)
-    return exact(float(np.mean(same)), "share of orders")
+    return exact(float(np.mean(same)))
 
 
 def by_order(found: list[dict], benchmark: str) -> pd.DataFrame:
@@ -237,18 +237,18 @@ def halves_of(
     return (both[:half], both[-half:]) if half else None
 
 
-def five_hottest(found: dict | str) -> Measurement | str:
+def five_hottest(found: dict | str) -> Estimate | str:
     """Share of the five hottest functions, a value for each process that was sampled; or why there is none.
 
     Which are the hottest, the other processes say: chosen and measured by the same samples, they would come out too hot.
     """
     if isinstance(found, str):
         return found
-    taken, unit = found["processes"], f"share of {found['what']}"
+    taken = found["processes"]
     if found["what"] != "samples":
-        return exact(share_of(taken[0], hottest(taken)), unit)
+        return exact(share_of(taken[0], hottest(taken)))
     shares = [share_of(one, hottest(taken[:number] + taken[number + 1 :])) for number, one in enumerate(taken)]
-    return processes.location(np.array(shares), unit)
+    return processes.location(np.array(shares))
 
 
 def hottest(profiles: list[dict]) -> list[str]:
@@ -263,20 +263,20 @@ def share_of(profile: dict, functions: list[str]) -> float:
     return sum(profile["hottest"].get(name, 0) for name in functions) / profile["total"]
 
 
-def ratio(times: pd.DataFrame, slow: str, fast: str) -> Measurement | None:
+def ratio(times: pd.DataFrame, slow: str, fast: str) -> Estimate | None:
     """Time of one program over that of another, paired by round."""
     ordered = times.sort_values("round")
     return processes.ratio(*(ordered[ordered.program == name].ns.to_numpy() for name in (slow, fast)))
 
 
-def counted_ratio(counts: pd.DataFrame | str, what: str) -> Measurement | str:
+def counted_ratio(counts: pd.DataFrame | str, what: str) -> Estimate | str:
     """`instructions` or `misses` of the slow program over those of the fast one; or why there is none."""
     if isinstance(counts, str):
         return counts
     column = counts.set_index("program")[what]
     if not column["fast"]:
         return f"the fast program has no {what}"
-    return exact(column["slow"] / column["fast"], "ratio")
+    return exact(column["slow"] / column["fast"])
 
 
 # What the small machine was built for, told by its counts, and by no clock.
@@ -287,9 +287,9 @@ AS_BUILT = {
 }
 
 
-def as_built(counts: pd.DataFrame | str, what: str) -> Measurement | str:
+def as_built(counts: pd.DataFrame | str, what: str) -> Estimate | str:
     """Is it so? 1 or 0; or why it was not counted."""
-    return counts if isinstance(counts, str) else exact(float(AS_BUILT[what](counts.set_index("program"))), "checks")
+    return counts if isinstance(counts, str) else exact(float(AS_BUILT[what](counts.set_index("program"))))
 
 
 TRAP, NO_TRAP = HISTORIES

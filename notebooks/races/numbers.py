@@ -7,7 +7,7 @@ from itertools import product
 import pandas as pd
 
 from ffilab.judge.controls import Check
-from ffilab.judge.estimates import Counted, Interval, Location, Measurement, Share
+from ffilab.judge.estimates import Counted, Estimate, Interval, Location, Share
 from ffilab.judge.numbers import Makers
 from ffilab.judge.processes import chosen, difference, interval_of
 from ffilab.measure.session import Session
@@ -109,11 +109,11 @@ def mean(values) -> Location | None:
     return Location.mean(values) if len(values) else None
 
 
-def wider(session: Session) -> Measurement | None:
+def wider(session: Session) -> Estimate | None:
     """Share of rounds in which both were paid, in a wide window less in a narrow one, process by process."""
     runs = session.frame("width of the window")
     wide, narrow = (runs[runs.window_ns == width] for width in (WIDE_NS, NARROW_NS))
-    return difference(wide.share.to_numpy(), narrow.share.to_numpy(), "share of rounds")
+    return difference(wide.share.to_numpy(), narrow.share.to_numpy())
 
 
 def as_run(session: Session) -> Makers:

@@ -42,7 +42,7 @@ def twins(smoke, seed, batch_ms=1):
 
 
 def ratio(record):
-    return statistics.compare(record, (GIL, "a"), (GIL, "b")).measurement
+    return statistics.compare(record, (GIL, "a"), (GIL, "b")).estimate
 
 
 BURNER = """
