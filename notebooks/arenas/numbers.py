@@ -9,7 +9,7 @@ import pandas as pd
 from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Counted, Estimate, Interval, Share
 from ffilab.judge.numbers import Made, Makers
-from ffilab.judge.processes import chosen, location, ratio
+from ffilab.judge.processes import chosen, difference, location, ratio
 from ffilab.judge.questions import NO, equal
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
@@ -49,7 +49,7 @@ def controls(session: Session) -> list[Control]:
             "A/A of the talk's experiment",
             f"{column} in MiB, the same − the same, on {label}",
             TALK,
-            found.estimate,
+            found,
             truth=0.0,
         )
         for (label, column), found in results.twins(talk(session)).items()
@@ -128,7 +128,7 @@ def of_the_talk(put: Callable) -> None:
     none, meet = "grown without native threads, huge pages for all", "touched blocks, 8 × 50"
 
     def less(name: str, column: str, one: results.Which, other: results.Which) -> None:
-        put(name, against, results.more, column, one, other)
+        put(name, against, difference, column, one, other)
 
     def over(name: str, column: str, one: results.Which, other: results.Which) -> None:
         put(name, against, ratio, column, one, other)
@@ -210,7 +210,7 @@ def against(session: Session, compare: Callable, column: str, *pair: results.Whi
 def in_objects(session: Session) -> Estimate | None:
     """Of the huge pages that came, those in mappings where Python threads keep their objects: MiB of them less MiB of all."""
     found = (results.of_condition(talk(session), FREE_THREADED, HUGE_NONE, column) for column in ("in_objects", "huge"))
-    return results.more(*found)
+    return difference(*found)
 
 
 def farther(session: Session) -> Interval | None:
@@ -257,7 +257,7 @@ def of_grid(session: Session, make: Callable, build: str = FREE_THREADED, *cell:
 
 def by_more_callers(cells: pd.DataFrame, build: str) -> Estimate | None:
     (few, _), (many, native) = results.SMALLEST, results.LARGEST
-    return results.more(*(results.native_part(cells, build, number, native) for number in (many, few)))
+    return difference(*(results.native_part(cells, build, number, native) for number in (many, few)))
 
 
 def of_scenarios(session: Session, arm: str, make: Callable) -> Estimate | str | None:
@@ -285,4 +285,4 @@ def over_nothing(session: Session, remedy: str, work: str, column: str) -> Estim
 
 def held_back(session: Session, setting: str, other: str, case: str) -> Estimate | None:
     runs = session.frame("thresholds")
-    return results.more(*(chosen(runs, setting=one, case=case).held.to_numpy() for one in (setting, other)))
+    return difference(*(chosen(runs, setting=one, case=case).held.to_numpy() for one in (setting, other)))

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -47,7 +46,6 @@ ALARM = 0.25
 TERMINAL = {"3.13.5": (0.56, 1.09, 16.57, 32.38), "3.14.0rc1": (0.59, 1.18, 32.60, 62.28)}
 # An interpreter and a condition.
 Which = tuple[str, str]
-more = partial(difference, unit="MiB")
 
 # MiB and arenas that a process has more of than before.
 GROWN = ["rss", "pss", "huge", "held", "in_use", "arenas"]
@@ -145,7 +143,7 @@ def interaction(cells: pd.DataFrame, build: str) -> Estimate | None:
     wider, narrow = (
         less(*(native_part(cells, build, python, native) for python in (high, low))) for native in (many, few)
     )
-    return more(wider, narrow)
+    return difference(wider, narrow)
 
 
 def in_half_proportion(cells: pd.DataFrame, build: str) -> Estimate | None:
@@ -168,7 +166,7 @@ def amplified(cells: pd.DataFrame, build: str) -> Estimate | None:
 def twins(runs: pd.DataFrame) -> dict[tuple[str, str], Estimate]:
     """The running A/A test, by interpreter and column: the talk's condition against a second copy of itself."""
     found = {
-        (label, column): against(runs, more, column, (label, AGAIN), (label, AS_RUN))
+        (label, column): against(runs, difference, column, (label, AGAIN), (label, AS_RUN))
         for label in sorted(set(runs.interpreter))
         for column in ("rss", "held")
     }

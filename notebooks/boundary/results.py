@@ -318,7 +318,7 @@ def misranked(runs: pd.DataFrame, decisive: Record) -> tuple[pd.DataFrame, int]:
     for one, other in couples:
         found = comparison(decisive, (GIL, one, e.ANSWER), (GIL, other, e.ANSWER))
         # Told apart by chance, any of them would be held against the method.
-        ratio = None if isinstance(found, str) else found.estimate.at(1 - (1 - LEVEL) / len(couples))
+        ratio = None if isinstance(found, str) else found.at(1 - (1 - LEVEL) / len(couples))
         if ratio and (dearer := above(ratio, 1)) != OPEN:
             faster[f"{one} vs {other}"] = one if dearer == NO else other
     rows, wanted = [], runs[(runs.build == GIL) & runs.binding.isin(e.TALK)]
@@ -458,7 +458,7 @@ def next_bottleneck(profiles: dict | str) -> Estimate | str:
         return reason
     found = {grouping: one for grouping, (_, one) in contest(profiles, *WITHOUT_HAND_OVER).items()}
     if {YES, NO} <= {above(one.interval, 0.5) for one in found.values()}:
-        among = Location.of(np.array([one.estimate.centre for one in found.values()]))
+        among = Location.of(np.array([one.centre for one in found.values()]))
         # No number of runs makes the groupings agree.
         return replace(among, floor=among.error, stays=among.error)
     return found.get(BY_STEP, "nothing of ctypes was seen")
@@ -684,7 +684,7 @@ def fastest_other(record: Record, others: tuple[str, ...]) -> Estimate | str:
     """
     found = [comparison(record, (GIL, one, e.METHOD), (GIL, "PyO3", e.METHOD)) for one in others]
     measured = [one for one in found if not isinstance(one, str)]
-    return min(measured, key=lambda one: one.estimate.centre, default=found[0])
+    return min(measured, key=lambda one: one.centre, default=found[0])
 
 
 def comparison(record: Record, slow: tuple[str, str, str], fast: tuple[str, str, str]) -> Estimate | str:

@@ -177,4 +177,4 @@ def beyond(session: Session, length: float, case: str, times: int = 1) -> Estima
 
 def added(session: Session) -> Estimate | None:
     cases = (results.SLACK_CASES[case] for case in (WITH_SLACK, WITHOUT_SLACK))
-    return difference(*(results.excess(session.frame("timer slack"), 1e-5, *case) for case in cases), "µs")
+    return difference(*(results.excess(session.frame("timer slack"), 1e-5, *case) for case in cases))

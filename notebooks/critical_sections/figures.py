@@ -41,7 +41,7 @@ def taxes(session: Session) -> pd.DataFrame:
                     "version": f"{version}t / {version}",
                     "operations": kind,
                     "times as long": draw.words(tax),
-                    "n (layouts)": tax.estimate.n,
+                    "n (layouts)": tax.n,
                     "documented": SOURCES[version].documented_tax,
                 }
             )

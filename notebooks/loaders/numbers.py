@@ -38,7 +38,7 @@ def numbers(session: Session) -> Makers:
 
     for label, where in CONDITIONS.items():
         for function in results.FUNCTIONS:
-            calls(f"{function}: ratio on {where}", compared, label, function, "measurement")
+            calls(f"{function}: ratio on {where}", compared, label, function, "estimate")
         calls(f"noop: what CDLL costs more on {where}", compared, label, "noop", "difference")
         for loader in LOADERS:
             made[f"share kept by {loader} on {where}"] = partial(share, session, label, loader)

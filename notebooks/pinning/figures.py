@@ -98,7 +98,7 @@ def race_table(races: pd.DataFrame) -> pd.DataFrame:
                     "CPython": label,
                     "placement": placement,
                     "updates lost, %": draw.text(lost, "%", 100),
-                    "processes that lose any": f"{found.estimate.events} of {found.estimate.trials}",
+                    "processes that lose any": f"{found.events} of {found.trials}",
                     "their share": draw.text(found.interval),
                 }
             )
@@ -165,7 +165,7 @@ def copies_table(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
             "work": work,
             "of": {"per_s": "throughput", "p99": "p99"}[column],
             "same / same": draw.words(one),
-            "n (processes)": one.estimate.n,
+            "n (processes)": one.n,
             "smallest effect to be found": draw.percent(one.mde),
         }
         for column, label, work, one in numbers.copies(speeds, lateness)

@@ -40,7 +40,7 @@ def controls(session: Session) -> list[Check | Control]:
             "A/A of placements",
             f"{column} of {e.AGAIN} / {e.FREE}, {work} on {label}",
             "throughput" if column == "per_s" else "latency",
-            one.estimate,
+            one,
         )
         for column, label, work, one in copies(speeds, lateness)
         if one

@@ -77,7 +77,7 @@ def test_other_load_is_found_and_nothing_wrong_is_said(smoke, tmp_path):
         assert record.disturbed_by() == "other load"
         assert record.disturbed().again
         # Chance does that less than once in ten thousand runs.
-        assert not ratio(record).estimate.at(0.99999).excludes(1)
+        assert not ratio(record).at(0.99999).excludes(1)
 
 
 def own_group(controller):
@@ -124,7 +124,7 @@ def test_a_quota_is_found_and_nothing_wrong_is_said(smoke, tmp_path):
         record = runner.run(twins(smoke, 1, batch_ms=15), tmp_path / "quota")
         facts = machine.facts()
     # Chance does that less than once in ten thousand runs.
-    assert not ratio(record).estimate.at(0.99999).excludes(1)
+    assert not ratio(record).at(0.99999).excludes(1)
     # Beside other load a quota may take nothing: it is others who take the cores.
     assert record.disturbed_by() in ("quota", "other load")
     assert facts["cpu_quota"] == 0.5
