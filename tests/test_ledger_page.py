@@ -95,14 +95,14 @@ def test_the_figure_says_its_numbers():
     # Each word has a colour of its own, and a hatching; and each verdict that a claim can get is among them.
     assert len(set(ledger_figure.DRAWN.values()) | {ledger_figure.NOT_TESTED}) == len(ledger_figure.DRAWN) + 1
     assert {*verdicts.TESTED, verdicts.WITHHELD} <= set(ledger_figure.DRAWN)
-    # The same colours on cards, badges and the map.
+    # The same colours on cards, badges and the table of corners.
     styles = {
-        name: (ROOT / "book" / "_static" / f"{name}.css").read_text().lower() for name in ("verdicts", "ledger", "map")
+        name: (ROOT / "book" / "_static" / f"{name}.css").read_text().lower() for name in ("verdicts", "ledger", "corners")
     }
     for word, (colour, _) in ledger_figure.DRAWN.items():
         assert f"--ffi-{slug(word)}: {colour.lower()};" in styles["verdicts"]
         assert f".ffi-verdict-{slug(word)} {{ border-left-color: var(--ffi-{slug(word)}) " in styles["ledger"]
-    assert not re.findall(r"#[0-9a-f]{6}", styles["ledger"].split(".ffi-claim[hidden]")[1] + styles["map"])
+    assert not re.findall(r"#[0-9a-f]{6}", styles["ledger"].split(".ffi-claim[hidden]")[1] + styles["corners"])
 
 
 def test_a_number_that_is_withheld_says_so_where_it_stands():

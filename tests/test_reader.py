@@ -88,8 +88,8 @@ def test_a_question_is_answered_where_it_stands_and_leads_on(reader, words, lead
     assert leads_to in reader.tab.url
 
 
-def test_a_chapter_of_the_map_leads_to_its_section(reader):
-    links = reader.tab.locator(".ffi-map a:visible, .ffi-map-list a:visible")
+def test_a_corner_leads_to_its_section(reader):
+    links = reader.tab.locator(".ffi-corners a[href*=notebooks]:visible")
     assert links.count() >= 7
     reader.follow(links.first)
     assert reader.target().count() == 1

@@ -9,8 +9,7 @@ from bs4 import BeautifulSoup
 from markdown_it import MarkdownIt
 
 from ffilab.judge import verdicts
-from ffilab.page import advice, draw, front, guide, ledger_page, matrix, sources, tables
-from ffilab.page import map as corner_map
+from ffilab.page import advice, corners, draw, front, guide, ledger_page, matrix, sources, tables
 from ffilab.page.places import headings
 from ffilab.run.paths import ROOT
 from tests.source_pages import golden_rows, source_tree
@@ -83,7 +82,7 @@ def test_a_hostile_claim_reaches_no_page_as_markup(tree, monkeypatch):
         "sources": sources.page(tree, hostile),
         "guide": guide.cards_page(tree, withheld),
         "questions": "\n".join(front.questions(tree, withheld, part) for part in ("safe", "quick")),
-        "map": corner_map.page(hostile),
+        "corners": corners.page(hostile),
         "matrix": matrix.of(tables.Table(frame, "a caption", "")),
         "cards": "\n\n".join(cards),
     }

@@ -6,6 +6,7 @@ A chapter's claims stand in `notebooks/<chapter>/claims.toml`, those that no cha
 import re
 import tomllib
 from dataclasses import dataclass, fields
+from functools import cache
 from pathlib import Path
 
 from ffilab.judge.rules import KINDS, Rule, Size
@@ -155,6 +156,13 @@ def _tables(path: Path, what: str, key: str, value) -> list[dict]:
     if not isinstance(value, list) or not all(isinstance(table, dict) for table in value):
         raise UserError(f"{_name(path)}: {what} needs a list of tables as `{key}`.")
     return value
+
+
+@cache
+def by_number(sizes: bool = False) -> dict[tuple[str, str], Rule]:
+    """Every test of the ledger but those on sizes, by claim and number; or those on sizes alone."""
+    every = ((claim.id, rule) for claim in all_claims() for rule in claim.tests)
+    return {(claim, rule.number): rule for claim, rule in every if isinstance(rule, Size) == sizes}
 
 
 def in_words(name: str) -> str:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ffilab.judge import basis, controls, derived, numbers, verdicts
+from ffilab.judge import basis, controls, numbers, verdicts
 from ffilab.judge.claims import Claim, all_claims, declared
 from ffilab.judge.estimates import LEVEL, Counted
 from ffilab.judge.numbers import Number
@@ -210,16 +210,14 @@ def collect(sessions: dict[str, Session | None], stale: dict[str, list[str]] | N
     sessions: by chapter the one that its page was made from; None if its records are gone. stale: by chapter, what has changed since its
     page was made; it becomes a field of the row. Records of another version, which lack what is asked for, are not judged.
     """
-    stale, given, judged_rows, lacking = stale or {}, {}, {}, {}
+    stale, judged_rows, lacking = stale or {}, {}, {}
     for chapter, session in sessions.items():
         again = f"`make chapter NAME={chapter}` measures it again"
         if session is None:
             lacking[chapter] = f"its records are gone: {again}"
             continue
         try:
-            of_chapter = given_by(session)
-            judged_rows |= {claim.id: judge(claim, of_claim) for claim, of_claim in of_chapter.items()}
-            given |= {claim.id: of_claim for claim, of_claim in of_chapter.items()}
+            judged_rows |= {claim.id: judge(claim, of_claim) for claim, of_claim in given_by(session).items()}
         except UserError as error:
             lacking[chapter] = str(error)
         except (LookupError, TypeError, ValueError, AttributeError):
@@ -232,7 +230,6 @@ def collect(sessions: dict[str, Session | None], stale: dict[str, list[str]] | N
         if claim.chapter in lacking and not claim.not_measurable:
             row["reason"] = lacking[claim.chapter]
         rows.append({**row, "stale": stale.get(claim.chapter, [])})
-    rows = derived.judged(rows, given, Given, judge)
     RESULTS.mkdir(parents=True, exist_ok=True)
     (RESULTS / "ledger.json").write_text(json.dumps(rows, indent=1))
     return rows

@@ -40,7 +40,7 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from ffilab.judge import derived, ledger, numbers
+from ffilab.judge import claims, ledger, numbers
 from ffilab.judge.claims import in_words
 from ffilab.judge.numbers import Numbers
 from ffilab.judge.poured import NOTHING, Poured, Text, grouped
@@ -276,7 +276,7 @@ def _question(entry: dict) -> Question:
     given = {"kind": "side", **entry}
     number = in_words(given.get("number", ""))
     if "claim" in given:
-        if (given["claim"], number) not in derived.rules(given["kind"] == "size"):
+        if (given["claim"], number) not in claims.by_number(given["kind"] == "size"):
             raise ValueError(f"asks {given['claim']} for {number!r}, which the ledger does not test")
         return Question(number, claim=given["claim"], size=given["kind"] == "size")
     if given["kind"] == "there":

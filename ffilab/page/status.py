@@ -6,8 +6,7 @@ from pathlib import Path
 from ffilab.judge import characteristics
 from ffilab.judge.estimates import Share
 from ffilab.measure.reading import Reading
-from ffilab.page import cost, evidence, lessons, matrix
-from ffilab.page import map as corner_map
+from ffilab.page import corners, cost, evidence, lessons, matrix
 from ffilab.page.chapter import left_out
 from ffilab.page.contents import Chapter, chapters
 from ffilab.page.templates import filled
@@ -97,7 +96,7 @@ def write(folder: Path, rows: list[dict], sessions: dict[str, Reading | None]) -
         "chapters": filled("chapters.md", chapters=chapters(), minutes=minutes),
         "interpreters": interpreters_page(),
         "matrix": matrix.page(folder.parents[1]),
-        "map": corner_map.page(rows),
+        "corners": corners.page(rows),
         "minutes": minutes_page(sessions),
         "coverage": evidence.coverage_page(kept("sessions"), kept("coverage"), kept("levels")),
         "characteristics": characteristics_page(characteristics.kept()),
