@@ -17,16 +17,16 @@ from faults import small
 
 from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import FREE_THREADED, GIL
+from tests.test_tree import tracked
 
 pytestmark = pytest.mark.full
-FILES = (".gitignore", "Makefile", "README.md", "_config.yml", "_toc.yml", "pyproject.toml")
-FOLDERS = ("book", "ffilab", "kernels", "native", "notebooks", "requirements", "studies", "tests")
+NAMES = sorted({path.relative_to(ROOT).parts[0] for path in tracked()})
 
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory):
     """A copy of the tree that shares this one's environments and has what was built."""
-    tree = small.copy(tmp_path_factory.mktemp("clone"), (*FILES, *FOLDERS))
+    tree = small.copy(tmp_path_factory.mktemp("clone"), NAMES)
     shutil.copytree(ROOT / "_build" / "native", tree / "_build" / "native", symlinks=True)
     # A link is no folder, and the pattern in .gitignore is one for folders.
     add(tree / ".gitignore", ".venv\n")
@@ -131,6 +131,43 @@ test = [{rule}]
     # Its records are there already: it is judged without measuring.
     ledger = run(clone, "make", "judge", "FROM=tests/golden")
     assert [line for line in ledger.splitlines() if line.startswith("X1")]
+
+
+def test_a_limit_is_one_line_of_its_claim(clone):
+    claims = clone / "notebooks" / "loaders" / "claims.toml"
+    old = "interest = 0.02}]"
+    assert claims.read_text().count(old) == 1
+    claims.write_text(claims.read_text().replace(old, "interest = 0.03}]"))
+    assert "1.03" in run(clone, sys.executable, "-m", "ffilab", "judge", "tests/golden", "X1")
+
+
+@pytest.fixture
+def without(clone):
+    """Take a claim out of the copied chapter's file, until the test ends."""
+    claims = clone / "notebooks" / "encore" / "claims.toml"
+    whole = claims.read_text()
+
+    def taken_out(claim: str) -> None:
+        entry = re.compile(rf'\[\[claim\]\]\nid = "{claim}"\n.*?(?=\[\[claim\]\]|\Z)', re.S)
+        left, count = entry.subn("", whole)
+        assert count == 1
+        claims.write_text(left)
+
+    yield taken_out
+    claims.write_text(whole)
+
+
+def test_a_claim_that_nobody_asks_goes_with_its_entry(clone, without):
+    without("X12b")
+    ledger = run(clone, "make", "judge", "FROM=tests/golden")
+    assert "\nX13: " in ledger
+    assert "\nX12b: " not in ledger
+
+
+def test_a_sentence_that_still_asks_a_claim_is_refused_by_name(clone, without):
+    without("X12")
+    with pytest.raises(AssertionError, match=r"encore/sentences\.toml: .* asks X12 for"):
+        python(clone, "from ffilab.judge import sentences; sentences.read('encore')")
 
 
 def test_a_sentence_is_a_few_lines_and_a_place_on_the_page(clone):

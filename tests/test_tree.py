@@ -87,6 +87,24 @@ def test_ruff():
         assert answer.returncode == 0, answer.stdout
 
 
+def test_hooks_before_a_commit_have_the_versions_of_the_lock():
+    hooks, locked = ((ROOT / name).read_text() for name in (".pre-commit-config.yaml", "requirements/book.txt"))
+    for repository, tool in (("ruff-pre-commit", "ruff"), ("codespell", "codespell")):
+        version = re.search(rf"/{repository}\n +rev: v(\S+)\n", hooks)[1]
+        assert f"\n{tool}=={version} " in locked
+
+
+def test_architecture_names_what_is_there():
+    """Every path and every test that it names, so that the page cannot outlive them."""
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    names = set(re.findall(r"`([\w./-]*/[\w./-]*)`|\]\(([\w./-]+)\)", text))
+    paths = {name for pair in names for name in pair if name}
+    # Two are made by who works here.
+    assert {name for name in paths if not (ROOT / name).exists()} <= {"_build/", "my/"}
+    for file, test in re.findall(r"`(test_\w+\.py)::(\w+)`", text):
+        assert f"\ndef {test}(" in (ROOT / "tests" / file).read_text(), test
+
+
 def test_worker_side_imports_only_the_standard_library():
     extensions = {path.parent.name for path in ROOT.glob("native/*/*/pyproject.toml")}
     native = [*ROOT.glob("native/*.py"), *ROOT.glob("native/*/*.py")]

@@ -277,8 +277,12 @@ def test_the_wheel_works_in_an_environment_of_its_own(tmp_path):
 
     run(UV, "build", "--quiet", "--wheel", "--out-dir", tmp_path, ROOT)
     (wheel,) = tmp_path.glob("*.whl")
-    inside = {name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
-    assert inside == {"ffilab", wheel.name.removesuffix("-py3-none-any.whl") + ".dist-info"}
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.partition("/")[0] for name in names} == {
+        "ffilab",
+        wheel.name.removesuffix("-py3-none-any.whl") + ".dist-info",
+    }
+    assert "ffilab/py.typed" in names
     run(UV, "venv", "--quiet", "--python", sys.executable, "fresh")
     run(UV, "pip", "install", "--quiet", "--python", "fresh", wheel)
     assert "times as fast" in run("fresh/bin/ffilab", "time", "--time", "0", "pass", "sum(range(999))")

@@ -27,7 +27,7 @@ def report(folder: Path, claim: str = "") -> str:
     """The same in words: each claim, or one by its id, with a line for each part. Raises UserError if there is no such row."""
     if not (ledger_rows := rows(folder)):
         raise UserError(f"There is no complete session of any chapter in {folder}.")
-    if claim and not (ledger_rows := [row for row in ledger_rows if row["id"] == claim.upper()]):
+    if claim and not (ledger_rows := [row for row in ledger_rows if row["id"].lower() == claim.lower()]):
         raise UserError(f"No chapter that was measured in {folder} tests a claim {claim}.")
     lines = [line for row in ledger_rows for line in (*ledger.in_lines(row), "")]
     return "\n".join([*lines, ledger.trusted(ledger_rows)])
