@@ -97,7 +97,8 @@ def test_the_figure_says_its_numbers():
     assert {*verdicts.TESTED, verdicts.WITHHELD} <= set(ledger_figure.DRAWN)
     # The same colours on cards, badges and the table of corners.
     styles = {
-        name: (ROOT / "book" / "_static" / f"{name}.css").read_text().lower() for name in ("verdicts", "ledger", "corners")
+        name: (ROOT / "book" / "_static" / f"{name}.css").read_text().lower()
+        for name in ("verdicts", "ledger", "corners")
     }
     for word, (colour, _) in ledger_figure.DRAWN.items():
         assert f"--ffi-{slug(word)}: {colour.lower()};" in styles["verdicts"]
