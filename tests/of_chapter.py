@@ -45,7 +45,7 @@ def result_of(label: str, *what, **options):
 
 
 def rows_of(label: str, *what, **options) -> list[dict]:
-    """The same as a list of rows."""
+    """What it answers, as a list of rows."""
     result = result_of(label, *what, **options)
     return result if isinstance(result, list) else [result]
 

@@ -96,7 +96,7 @@ def pieces(folder):
 
 @pytest.mark.parametrize("label", LABELS)
 def test_the_extension_is_what_the_chapter_says(label):
-    """The same pieces, and its import leaves the GIL off on t-builds."""
+    """It has the pieces of the chapter, and its import leaves the GIL off on t-builds."""
     outcome = outcome_of(label, pieces, FOLDER)
     assert {name: increments for name, increments, _ in outcome.result} == experiment.PIECES
     assert [name for name, increments, safe in outcome.result if safe and increments] == SAFE

@@ -43,7 +43,7 @@ CSV = re.compile(r'href="data:text/csv;base64,([^"]+)"')
 
 
 def rounded(value):
-    """The same with numbers of nine digits: the last ones differ between versions of numpy."""
+    """A value with numbers of nine digits: the last ones differ between versions of numpy."""
     if isinstance(value, dict):
         return {key: rounded(part) for key, part in value.items()}
     if isinstance(value, list):

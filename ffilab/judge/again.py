@@ -24,7 +24,7 @@ def rows(folder: Path, whatever_the_controls: bool = False) -> list[dict]:
 
 
 def report(folder: Path, claim: str = "") -> str:
-    """The same in words: each claim, or one by its id, with a line for each part. Raises UserError if there is no such row."""
+    """The ledger in words: each claim, or one by its id, with a line for each part. Raises UserError if there is none."""
     if not (ledger_rows := rows(folder)):
         raise UserError(f"There is no complete session of any chapter in {folder}.")
     if claim and not (ledger_rows := [row for row in ledger_rows if row["id"].lower() == claim.lower()]):

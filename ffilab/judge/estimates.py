@@ -109,7 +109,7 @@ class Location(Estimate):
         return self._around(PREDICTION_LEVEL, self.spread_freedom, scatter)
 
     def widened(self, factor: float) -> "Location":
-        """The same with an error so many times as large."""
+        """The estimate with an error so many times as large."""
         return self if factor == 1 or math.isnan(self.error) else replace(self, error=self.error * factor)
 
     def _shared(self, level: float) -> float:

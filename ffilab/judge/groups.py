@@ -93,7 +93,7 @@ def combined(parts: list[Location], adds: float = 0.0) -> Location:
 
 
 def with_builds(location: Location, values: np.ndarray, sessions: list, builds: list) -> Location:
-    """The same estimate with what builds add to it, if its layouts were linked from several: see the head of this file.
+    """An estimate with what builds add to it, if its layouts were linked from several: see the head of this file.
 
     values, sessions, builds: of each layout. Another session has the same builds: they do not become more with it.
     """

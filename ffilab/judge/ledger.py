@@ -50,7 +50,7 @@ def _withheld(session) -> dict[str, dict[str, str]]:
 
 
 def sides(session, sizes: bool = False) -> dict[tuple[str, str], str]:
-    """The same in a word, by claim and number, without those on sizes; or those on sizes alone."""
+    """The answers of a session's tests in a word, by claim and number: without those on sizes, or those alone."""
     return {
         (claim, rule.number): answer.verdict
         for (claim, rule), answer in answers(session).items()
@@ -196,7 +196,7 @@ def expected_wrong(rows: list[dict]) -> float:
 
 
 def trusted(rows: list[dict]) -> str:
-    """The same in a sentence."""
+    """How many wrong answers are to be expected among those of the ledger, in a sentence."""
     answered = sum(part["verdict"] in (YES, NO) for row in rows for part in row["parts"])
     return (
         f"{answered} parts and sizes are answered, each at the level of its interval, {LEVEL:.0%}: {expected_wrong(rows):.2f} wrong answers are "

@@ -54,7 +54,7 @@ def log_ratios(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> 
 
 
 def log_ratios_by_restart(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> np.ndarray:
-    """The same, one value per restart."""
+    """Median over blocks of log(slow / fast), one value per restart."""
     return medians(np.log(record.by_restart(*slow) / record.by_restart(*fast)))
 
 
@@ -77,7 +77,7 @@ def among_lots(record: Record, beside: str = control_pair(1)[0]) -> tuple[int, i
 
 
 def over_units(record: Record, values: np.ndarray, log: bool = False, of: float | None = None) -> Location:
-    """The same as `explained`, with an interval that is as much wider as equal arms of the plan ask for (`unexplained`)."""
+    """The centre of values over layouts, sessions and builds (`explained`), with an error as much larger as equal arms ask for."""
     return explained(record, values, log, of).widened(unexplained(record))
 
 

@@ -172,7 +172,7 @@ class Record:
         return padded(rows.values())
 
     def by_restart(self, interpreter: str, arm: str) -> np.ndarray:
-        """The same, shape (restarts, blocks): a row for each restart of `noise.restarts`.
+        """Nanoseconds per loop of one cell, shape (restarts, blocks): a row for each restart of `noise.restarts`.
 
         Only complete restarts count. Raises KeyError as `times` does.
         """

@@ -123,7 +123,7 @@ def refused(error: OSError) -> UserError | None:
 
 
 def reached(log: str) -> UserError | None:
-    """The same where the log of a process names it; it may not have got as far as to raise it."""
+    """Return the sentence for the reader where the log of a process names a limit of the system; None if it names none."""
     for number, limit in LIMITS.items():
         if any(text in log for text in (f"[Errno {number}]", *SAYS.get(number, ()))):
             return at_limit(limit)

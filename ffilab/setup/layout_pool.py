@@ -117,7 +117,7 @@ def native(tag: str, there: Path, order: random.Random, built: Path = NATIVE_OUT
 
 
 def native_of(chapter: Path, tag: str, there: Path, order: random.Random) -> list[str]:
-    """The same for one folder of what was built."""
+    """Make a layout of what was built of one chapter. Returns what could only be copied, relative to `there`."""
     loaded = native_links.recorded(chapter, tag)
     entered = {folder for path in loaded for folder in path.parts[:-1]} | {tag}
     _mirror(chapter, there / chapter.name, lambda path: path.suffix == ".so", entered)

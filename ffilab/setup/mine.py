@@ -44,7 +44,7 @@ def build(project: str) -> str:
 
 
 def build_here(project: str) -> None:
-    """The same within the book's environment."""
+    """Build the copy, from within the book's environment, and link it for each layout. Raises UserError."""
     from ffilab.setup import installed, layout_pool, layouts, native
 
     out = NATIVE_OUT / f"my-{project.partition('/')[0]}"

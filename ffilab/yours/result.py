@@ -112,7 +112,7 @@ class Result:
         return {name: questions.above(found, 1 + limit) for name, found in self.ratios.items()}
 
     def gate(self, limit: float) -> str:
-        """The same in one sentence."""
+        """What `slower` says of all of them, in one sentence: failed, open or passed."""
         slower, longer = self.slower(limit), f"more than {percent(limit)} longer than {self.names[0]}"
         are, may_be = ([name for name, answer in slower.items() if answer == asked] for asked in ("yes", "open"))
         if are:

@@ -79,7 +79,7 @@ def start_all(count, work, *arguments):
 
 
 def behind_barrier(count, work, *arguments):
-    """The same of threads that wait for each other at a barrier in Python before they work."""
+    """What threads return that wait for each other at a barrier in Python before they work."""
     barrier = threading.Barrier(count)
 
     def wait_and_work():

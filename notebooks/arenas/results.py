@@ -58,8 +58,10 @@ def talk(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def grid(runs: pd.DataFrame) -> pd.DataFrame:
-    """The same over Python and native threads; amplification: growth of the process over the sum of what its calls saw grow, 0
-    where that is not above 0, as the talk has it."""
+    """The talk's experiment over Python and native threads, one row for each process.
+
+    amplification: growth of the process over the sum of what its calls saw grow, 0 where that is not above 0, as the talk has it.
+    """
     factors = ["build", "together", "python_threads", "native_threads", "round"]
     runs = runs.reindex(columns=[*factors, *GROWN, "vmrss", "inside", "python_at_once"])
     factor = (pd.to_numeric(runs.vmrss) / pd.to_numeric(runs.inside)).where(pd.to_numeric(runs.inside) > 0, 0.0)
@@ -83,7 +85,10 @@ def against(runs: pd.DataFrame, compare: Callable, column: str, one: Which, othe
 
 
 def named(runs: pd.DataFrame) -> pd.DataFrame:
-    """The same, with the state of the GIL in the column `build` (on what the talk's sources amount to: as run), and not in `condition`."""
+    """The talk's processes with the state of the GIL in the column `build`, and not in `condition`.
+
+    What the talk's sources amount to is called as run.
+    """
     kept = runs.condition.str.endswith(ON)
     on = kept | ~runs.interpreter.str.endswith("t")
     return runs.assign(
@@ -107,7 +112,7 @@ def positive(frame: pd.DataFrame, column: str) -> Interval | None:
 
 
 def proved(runs: pd.DataFrame) -> pd.DataFrame:
-    """The same runs, if `malloc` of each that ended well was that of the allocator asked for. Raises UserError if not."""
+    """The runs, if `malloc` of each that ended well was that of the allocator asked for. Raises UserError if not."""
     for run in runs[runs.ended == "ok"].itertuples():
         asked = run.allocator if run.allocator == "glibc" else f"lib{run.allocator}.so"
         if run.mapped != asked:

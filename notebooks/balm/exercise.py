@@ -149,7 +149,7 @@ def beaten(folder, method):
 
 
 def cut_by_python(data, lengths):
-    """The same lines, with a line break behind each, cut by Python."""
+    """The lines of a text, with a line break put behind each, cut by Python."""
     lines = [data[end - length : end] for end, length in zip(accumulate(lengths), lengths)]
     return b"\n".join(lines).decode().splitlines()
 

@@ -138,7 +138,7 @@ def of_times(session: Session) -> Makers:
 
 
 def two_digits(make: Callable) -> Callable:
-    """The same for prose: what is more is in the tables."""
+    """A maker whose interval has two digits, as prose takes it; the tables have more."""
     return lambda *given: make(*given).map(lambda ns: float(f"{ns:.2g}"))
 
 

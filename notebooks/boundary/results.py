@@ -168,7 +168,7 @@ def between_builds(record: Record, arm: str, above: str, below: str) -> Location
 
 
 def between(record: Record, above: tuple[str, str], below: tuple[str, str]) -> Interval:
-    """The same of two cells with one arm."""
+    """Time of one cell over that of another, which have the arm in common, without the loop."""
     return between_builds(record, below[1], above[0], below[0]).at()
 
 

@@ -129,7 +129,7 @@ def tax(session: Session, version: str, what: str, gil_on: bool = False) -> Loca
 
 
 def single_calls(session: Session, version: str, gil_on: bool) -> Location | str:
-    """The same by the talk's method."""
+    """The free-threaded build over the one with the GIL on the talk's calls, by its method; or why it is not known."""
     runs, stand_ins = session.frame("single calls, as the talk ran them"), session.observed("bindings by a stand-in")
     found = results.as_run(runs, version, e.GIL_ON if gil_on else e.AS_BUILT, stand_ins)
     return found or lacking(session.interpreters, version)

@@ -75,7 +75,7 @@ def net_logs(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> np
 
 
 def net_ratio(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> Location | None:
-    """The same over layouts; None if one was not timed."""
+    """The ratio of two arms without their loops, over layouts; None if one was not timed."""
     if not (record.has(*slow) and record.has(*fast)):
         return None
     return statistics.over_units(record, net_logs(record, slow, fast), log=True)

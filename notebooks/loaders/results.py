@@ -24,7 +24,7 @@ SWITCHED = f"{FREE_THREADED}{ON}"
 
 
 def by_condition(runs: pd.DataFrame) -> pd.DataFrame:
-    """The same, with the free-threaded build under another label where its GIL was on."""
+    """The runs with the free-threaded build under another label where its GIL was on."""
     more = runs["condition"].fillna("") if "condition" in runs else ""
     return runs.assign(interpreter=runs.interpreter + more)
 
@@ -90,12 +90,12 @@ def scale(record: Record, label: str, function: str) -> float:
 
 
 def price(record: Record, label: str, function: str) -> Location:
-    """The same with its interval."""
+    """What CDLL takes more than PyDLL for a call, in ns, over layouts."""
     return statistics.over_units(record, extra(record, label, function), of=scale(record, label, function))
 
 
 def prices(record: Record) -> pd.DataFrame:
-    """The same for every interpreter and function; n is the number of layouts."""
+    """What CDLL takes more for every interpreter and function, in ns; n is the number of layouts."""
     rows = []
     for label in record.interpreters:
         for function in ("noop", *OTHERS):
@@ -132,7 +132,7 @@ def gil_over_free_threaded(record: Record) -> Interval:
 
 
 def twins(record: Record) -> dict[str, Comparison]:
-    """The same call against itself, by interpreter: a ratio that should be 1."""
+    """A call against itself, by interpreter: a ratio that should be 1."""
     return {label: found for label, _, found in statistics.false_alarms(record, COPIES)}
 
 

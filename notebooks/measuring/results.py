@@ -59,7 +59,10 @@ def compared(samples: tuple[tuple[int, ...], ...], names: tuple[str, ...] = ("fi
 
 
 def pairs(runs: pd.DataFrame) -> pd.DataFrame:
-    """The same for two copies in each process, in the order in which they ran; measured_first: the number of the copy that was."""
+    """What the talk's test says of two copies in each process, in the order in which they ran.
+
+    measured_first: the number of the copy that was measured first.
+    """
     ordered = runs.sort_values("process")
     found = pd.concat([compared(tuple(map(tuple, samples))) for samples in ordered.samples], ignore_index=True)
     return found.assign(measured_first=list(ordered.measured_first) if "measured_first" in ordered else 0)

@@ -107,7 +107,7 @@ def answered(text: str):
 
 
 def told(rows: pd.DataFrame) -> pd.DataFrame:
-    """The same rows, with what C got in their outcome, or with where the thread attached as its fate."""
+    """The rows with what C got in their outcome, or with where the thread attached as its fate."""
 
     def outcome(row) -> str:
         if row.refused:

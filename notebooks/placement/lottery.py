@@ -194,7 +194,7 @@ def server_command(program: Path, core: int) -> list[str]:
 
 
 def server_environment() -> dict[str, str]:
-    """The same hashes in every process, and nothing of ours that Python heeds."""
+    """Equal hashes in every process, and nothing of ours that Python heeds."""
     return {"PATH": os.environ["PATH"], "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
 
 

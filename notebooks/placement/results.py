@@ -92,7 +92,7 @@ def offsets_apart(runs: pd.DataFrame) -> Interval:
 
 
 def environments_apart(runs: pd.DataFrame) -> dict[bool, Interval]:
-    """The same for sizes of the environment, with random addresses (True) and without, where both were measured."""
+    """The slowest fifth of all sizes of the environment over the fastest: with random addresses (True) and without, where measured."""
     return {
         bool(random): extremes(np.log(part.pivot(index="bytes", columns="round", values="ns").to_numpy()))
         for random, part in runs.groupby("random")
