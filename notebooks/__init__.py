@@ -8,4 +8,5 @@ import sys
 
 from ffilab.page.cells import Cells
 
-sys.meta_path.append(Cells())
+# Before the finder of files, which would take the one that was made of earlier cells.
+sys.meta_path.insert(0, Cells())

@@ -14,7 +14,7 @@ import nbformat
 
 from ffilab.judge import claims
 from ffilab.measure.reading import Reading
-from ffilab.page.cells import exported
+from ffilab.page.cells import FILE, exported
 from ffilab.page.draw import KEPT
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, BY_PRODUCTS, EXECUTED, NATIVE, NOTEBOOKS, ROOT, without_paths
@@ -188,7 +188,9 @@ def source_digests(chapter: str) -> dict[str, str]:
     folders = [NOTEBOOKS / name for name in with_uses(chapter)]
     native = [path for name in with_uses(chapter) for path in sources(NATIVE / name)]
     others = [exported(notebook) for folder in folders[1:] for notebook in folder.glob("*.ipynb")]
-    files = [path for folder in folders for kind in ("*.py", "*.toml") for path in folder.glob(kind)]
+    found = [path for folder in folders for kind in ("*.py", "*.toml") for path in folder.glob(kind)]
+    # What is made from the cells is no source.
+    files = [path for path in found if path.name != FILE]
     return {
         "the notebook": digest(list(folders[0].glob("*.ipynb"))),
         "the experiment": digest(files, "".join(others)),
