@@ -102,19 +102,6 @@ def test_a_list_of_the_chapter_gives_a_variable_its_values(written, monkeypatch)
 
 
 @pytest.mark.parametrize(
-    ("number", "said"),
-    [
-        (Interval(10.0, 2.0, 50.0), "anything from 2.0 to 50 MiB"),
-        (ABOVE, "1.50 MiB [1.40, 1.60]"),
-        (Interval(1.0, -9.0, 11.0), "1 MiB [-9, 11]"),
-        (None, "not measured here"),
-    ],
-)
-def test_a_wide_interval_may_be_its_ends_alone(written, number, said):
-    assert written('[wide]\nwith = {x = "x"}\ntext = "{x:~MiB}"', x=number) == {"wide": said}
-
-
-@pytest.mark.parametrize(
     ("change", "wrong"),
     [
         (('open = "No difference is seen: {value}."', ""), "has no form for 'open'"),

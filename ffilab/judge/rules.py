@@ -23,14 +23,13 @@ class Answer:
     """What a test says of a number, and why.
 
     runs: how many runs (restarts, processes) it had. takes: how many times as many would probably decide it; NaN if that
-    cannot be said, infinity if no number of runs in these sessions does. sessions: how many of them would. no_effect: it does not hold because there is no effect of interest, which may be none at all.
+    cannot be said, infinity if no number of runs in these sessions does. sessions: how many of them would.
     """
 
     verdict: str
     reason: str
     runs: int = 0
     takes: float = math.nan
-    no_effect: bool = False
     sessions: float = math.nan
 
 
@@ -150,7 +149,7 @@ class Side(Rule):
             where = f"{self.direction} {self.bound:g}"
             return Answer(YES, _whole(interval, where) + ", the margin" * (self.interest < 0), n)
         if interval.high < self.bound if above else interval.low > self.bound:
-            return Answer(NO, self._before(interval), n, no_effect=not interval.excludes(self.null))
+            return Answer(NO, self._before(interval), n)
         return _open(estimate, self._across(interval), self.bound)
 
     def _before(self, interval: Interval) -> str:

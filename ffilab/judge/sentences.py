@@ -15,9 +15,7 @@ be one for all answers; a sentence that asks nothing has one, `text`. `few`: whe
 interval; without it NOTHING is said, with the reason, where there is one.
 
 Poured in: `{value}`, the number of the first question, and what `with` names: numbers, other sentences and fragments ("@name"). `{x}` is a
-number with its interval, `{x:ns}` with a unit, `{x:%}` in per cent, `{x:+ns}` with its sign, `{x:~ns}` by the ends of its interval alone where
-that is wider than the number; `{x.inverse}`, `{x.negative:ns}`, `{x.excess:%}` (of a ratio, what is above 1), `{x.share:%}` (what lies between 0
-and 1), `{x.value:.0f}`, `{x.percent.high:.2g} %`, `{x.events}` of `{x.trials}`, `{x.missing}` (why there is no number, or no interval). A
+number with its interval, `{x:ns}` with a unit, `{x:%}` in per cent, `{x:+ns}` with its sign; `{x.inverse}`, `{x.negative:ns}`, `{x.excess:%}` (of a ratio, what is above 1), `{x.value:.0f}`, `{x.percent.high:.2g} %`, `{x.events}` of `{x.trials}`, `{x.missing}` (why there is no number, or no interval). A
 sentence with `part = true` is only poured into others.
 
 A list: parts with names such as "gain/a loop" say "it pays for …|a loop" or "… do(es) not pay|a loop", and "@gain/" pours in each of these once, in the
