@@ -215,14 +215,14 @@ def test_a_time_has_two_digits(ns, says):
 
 def test_figure_says_its_finding_and_its_mark(tree, monkeypatch):
     monkeypatch.setattr(tables, "read", lambda chapter, name: tables.Table(CELLS, "", "smoke test: no result"))
-    found = front.figure(tree, SAID["figure"])
+    found = front.figure(tree)
     assert "Smoke test: no result" in found
     assert "<figcaption>The slowest of all calls, “int → int” through pybind11 on CPython 3.14, takes 2 times" in found
     assert "PyO3 1.5–1.6" in found
     assert {path.name for path in (tree / "book" / "_static").glob("*.svg")} == {"front-light.svg", "front-dark.svg"}
     assert len(list((tree / "book" / "_static" / "files").glob("*.csv"))) == 1
     monkeypatch.setattr(tables, "read", lambda chapter, name: None)
-    assert "not measured yet" in front.figure(tree, SAID["figure"])
+    assert "not measured yet" in front.figure(tree)
 
 
 def test_a_kept_table_travels_with_its_mark_and_an_optional_one_may_come_later(tree, monkeypatch):

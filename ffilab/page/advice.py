@@ -31,6 +31,11 @@ class Copy:
     rows: dict[str, dict]
     sessions: Mapping[str, Session | None] = field(default_factory=dict)
 
+    @property
+    def ledger(self) -> list[dict]:
+        """The rows of the ledger in its order."""
+        return list(self.rows.values())
+
 
 @dataclass(frozen=True)
 class Advice:

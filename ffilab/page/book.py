@@ -10,10 +10,11 @@ from pathlib import Path
 from ffilab.judge.claims import chapter_names
 from ffilab.measure.alone import alone
 from ffilab.measure.foreign import NoSession, find
-from ffilab.page import render, status
+from ffilab.page import render
 from ffilab.page.contents import Chapter, chapters, source_digests, with_uses
 from ffilab.page.contents import chapter as find_chapter
 from ffilab.page.execute import execute, sweep
+from ffilab.page.parts import in_order
 from ffilab.run import settings
 from ffilab.run.budget import BUDGETS, Budget
 from ffilab.run.errors import UserError
@@ -42,7 +43,7 @@ def book(
     parts = [wanted]
     if source is None and only is None and not (HTML / "index.html").exists():
         # A fresh clone: there is something to read before the native code of the other chapters is built.
-        first = status.in_order()[0].name
+        first = in_order()[0].name
         parts = [[chapter for chapter in wanted if (chapter.name == first) is is_first] for is_first in (True, False)]
     began, failures = time.monotonic(), {}
     with explain_os_errors("_build"):

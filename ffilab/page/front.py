@@ -97,8 +97,9 @@ def finding(frame: pd.DataFrame, declared: dict) -> str:
     return words.translated(SLOWEST).format(what=what, by=by, label=label, times=f"{top[declared['value']]:.0f}")
 
 
-def figure(tree: Path, declared: dict) -> str:
+def figure(tree: Path) -> str:
     """Save the figure for light and dark pages, and return it with its caption; a sentence if there is nothing to draw."""
+    declared = read()["figure"]
     kept = tables.read(declared["chapter"], declared["table"])
     frame = pd.DataFrame() if kept is None else kept.frame.dropna(subset=[declared["value"]])
     if not frame.empty:
@@ -224,8 +225,9 @@ def compared(data: dict, example: dict) -> dict | None:
     }
 
 
-def chooser(tree: Path, declared: dict, examples: list[dict]) -> str:
+def chooser(tree: Path) -> str:
     """Make the form that compares two bindings. Without JavaScript it shows the examples with their answers."""
+    declared, examples = read()["chooser"], read()["example"]
     cells, pairs = (tables.read(declared["chapter"], declared[name]) for name in ("cells", "pairs"))
     if cells is None or pairs is None:
         return f"{words.translated(NOTHING_YET)} {link(tree, declared['page'])}\n"
@@ -273,15 +275,6 @@ def ways(declared: list[dict]) -> list[dict]:
     return totalled
 
 
-def write(tree: Path, copy: advice.Copy, folder: Path) -> None:
-    """Write the generated parts of the page into a folder, and those of the instructors' page that are made of the same."""
-    declared = read()
-    found = {"ways": ways(declared["way"]), "link": partial(link, tree)}
-    for name, text in {
-        "front_figure": figure(tree, declared["figure"]),
-        "surprises": surprises(tree, copy),
-        "chooser": chooser(tree, declared["chooser"], declared["example"]),
-        **{f"questions_{part}": questions(tree, copy, part) for part in ("safe", "quick")},
-        **{name: filled(f"{name}.md", **found) for name in ("ways", "clock")},
-    }.items():
-        (folder / f"{name}.md").write_text(text)
+def ways_page(template: str, tree: Path) -> str:
+    """Fill a template with the ways: of the front page, or of the instructors'."""
+    return filled(template, ways=ways(read()["way"]), link=partial(link, tree))

@@ -78,9 +78,3 @@ def cards_page(tree: Path, copy: advice.Copy) -> str:
 def checklist_page(tree: Path) -> str:
     """List the points of the checklist with their code and links to the places that do them."""
     return filled("checklist.md", points=points(), link=partial(link, tree))
-
-
-def write(tree: Path, copy: advice.Copy, folder: Path) -> None:
-    """Write the generated parts of the page into a folder."""
-    (folder / "decision_guide.md").write_text(cards_page(tree, copy))
-    (folder / "checklist.md").write_text(checklist_page(tree))

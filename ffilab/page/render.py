@@ -11,26 +11,13 @@ import click
 import nbformat
 
 from ffilab.judge import ledger
-from ffilab.page import (
-    advice,
-    files,
-    front,
-    guide,
-    ledger_page,
-    matrix,
-    slides,
-    sources,
-    status,
-    terms,
-    translation,
-    words,
-)
+from ffilab.page import files, ledger_page, matrix, parts, slides, terms, translation, words
+from ffilab.page.advice import Copy
 from ffilab.page.contents import Chapter, chapters, split
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, BY_PRODUCTS, HTML, LOGS, NATIVE, NOTEBOOKS, ROOT, swap
 from ffilab.run.progress import say, step
 from ffilab.run.subprocesses import explain_os_errors, logged
-from ffilab.yours import worked_example
 
 # The cell that the press puts above a page.
 BANNER = "stale"
@@ -128,18 +115,9 @@ def assemble(tree: Path) -> Path:
     stale = {chapter.name: chapter.changed() for chapter in chapters() if chapter.is_executed}
     sessions = {chapter.name: chapter.session for chapter in chapters() if chapter.is_executed}
     rows = ledger.collect(sessions, stale)
-    status.write(tree / "book" / "_generated", rows, sessions)
-    worked_example.write(tree / "book" / "_generated")
-    ledger_page.write(tree, rows)
+    ledger_page.write_files(tree / "book" / "_static", rows)
     matrix.copy_datatables(tree / "book" / "_static")
-    (tree / "book" / "_generated" / "sources.md").write_text(sources.page(tree, rows))
-    copy = advice.Copy({row["id"]: row for row in rows}, sessions)
-    for language in ("", *translation.LANGUAGES):
-        folder = tree / "book" / "_generated" / language
-        folder.mkdir(exist_ok=True)
-        with words.speaking(language):
-            guide.write(tree, copy, folder)
-            front.write(tree, copy, folder)
+    parts.write(tree, Copy({row["id"]: row for row in rows}, sessions))
     return tree
 
 

@@ -1,20 +1,28 @@
-"""Pages that only a run can write: the state of the chapters, interpreters, contents, course, ledger."""
+"""The parts of pages that a run writes: `book/_generated/NAME.md`, where the pages include them.
+
+Each is a function of the assembled source tree, in which sections are looked up and beside which files are put, and of what this copy
+of the book found.
+"""
 
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ffilab.judge import characteristics
 from ffilab.judge.estimates import Share
 from ffilab.measure.reading import Reading
-from ffilab.page import corners, cost, evidence, lessons, matrix
+from ffilab.page import corners, cost, evidence, front, guide, ledger_page, lessons, matrix, sources, words
+from ffilab.page.advice import Copy
 from ffilab.page.chapter import left_out
 from ffilab.page.contents import Chapter, chapters
+from ffilab.page.fold import LANGUAGES
 from ffilab.page.templates import filled
 from ffilab.run.budget import BUDGETS
 from ffilab.run.paths import ROOT
 from ffilab.run.progress import minutes
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from ffilab.setup.installed import same_build
+from ffilab.yours import worked_example
 
 
 def interpreters_page() -> str:
@@ -76,7 +84,7 @@ def course_page() -> str:
     return filled("course.md", rows=rows)
 
 
-def minutes_page(sessions: dict[str, Reading | None]) -> str:
+def minutes_page(sessions: Mapping[str, Reading | None]) -> str:
     """Say how long the chapters of this copy measured, by budget. sessions: by chapter; None if its records are gone."""
     spent = {}
     for name, session in sessions.items():
@@ -85,24 +93,45 @@ def minutes_page(sessions: dict[str, Reading | None]) -> str:
     return filled("minutes.md", spent=spent, minutes=minutes)
 
 
-def write(folder: Path, rows: list[dict], sessions: dict[str, Reading | None]) -> None:
-    """Write the generated parts into `folder`, from where the pages include them."""
-    folder.mkdir(parents=True, exist_ok=True)
-    kept = evidence.read
-    for name, text in {
-        "budgets": filled("budgets.md", budgets=BUDGETS),
-        "course": course_page(),
-        "instructors": lessons.notes_page(in_order()),
-        "chapters": filled("chapters.md", chapters=chapters(), minutes=minutes),
-        "interpreters": interpreters_page(),
-        "matrix": matrix.page(folder.parents[1]),
-        "corners": corners.page(rows),
-        "minutes": minutes_page(sessions),
-        "coverage": evidence.coverage_page(kept("sessions"), kept("coverage"), kept("levels")),
-        "characteristics": characteristics_page(characteristics.kept()),
-        "wheels": evidence.wheels_page(kept("wheels")),
-        "wheel_cost": cost.page(kept("cost"), folder.parents[1]),
-        "object_model": evidence.object_model_page(kept("object_model")),
-        "changed_rules": filled("changed_rules.md", rows=kept("rules_changed")),
-    }.items():
-        (folder / f"{name}.md").write_text(text)
+Part = Callable[[Path, Copy], str]
+PARTS: dict[str, Part] = {
+    "budgets": lambda tree, copy: filled("budgets.md", budgets=BUDGETS),
+    "changed_rules": lambda tree, copy: filled("changed_rules.md", rows=evidence.read("rules_changed")),
+    "chapters": lambda tree, copy: filled("chapters.md", chapters=chapters(), minutes=minutes),
+    "characteristics": lambda tree, copy: characteristics_page(characteristics.kept()),
+    "corners": lambda tree, copy: corners.page(copy.ledger),
+    "course": lambda tree, copy: course_page(),
+    "coverage": lambda tree, copy: evidence.coverage_page(*map(evidence.read, ("sessions", "coverage", "levels"))),
+    "instructors": lambda tree, copy: lessons.notes_page(in_order()),
+    "interpreters": lambda tree, copy: interpreters_page(),
+    "ledger": lambda tree, copy: ledger_page.page(copy.ledger, tree),
+    "matrix": lambda tree, copy: matrix.page(tree),
+    "minutes": lambda tree, copy: minutes_page(copy.sessions),
+    "object_model": lambda tree, copy: evidence.object_model_page(evidence.read("object_model")),
+    "sources": lambda tree, copy: sources.page(tree, copy.ledger),
+    "wheel_cost": lambda tree, copy: cost.page(evidence.read("cost"), tree),
+    "wheels": lambda tree, copy: evidence.wheels_page(evidence.read("wheels")),
+    "yours": lambda tree, copy: worked_example.page(),
+}
+# Those of pages that are there in every language, each in a folder of its own.
+IN_EACH_LANGUAGE: dict[str, Part] = {
+    "checklist": lambda tree, copy: guide.checklist_page(tree),
+    "chooser": lambda tree, copy: front.chooser(tree),
+    "clock": lambda tree, copy: front.ways_page("clock.md", tree),
+    "decision_guide": guide.cards_page,
+    "front_figure": lambda tree, copy: front.figure(tree),
+    "questions_quick": lambda tree, copy: front.questions(tree, copy, "quick"),
+    "questions_safe": lambda tree, copy: front.questions(tree, copy, "safe"),
+    "surprises": front.surprises,
+    "ways": lambda tree, copy: front.ways_page("ways.md", tree),
+}
+
+
+def write(tree: Path, copy: Copy) -> None:
+    """Write all parts into an assembled tree."""
+    generated = tree / "book" / "_generated"
+    for language in ("", *LANGUAGES):
+        (generated / language).mkdir(parents=True, exist_ok=True)
+        with words.speaking(language):
+            for name, part in (IN_EACH_LANGUAGE if language else PARTS | IN_EACH_LANGUAGE).items():
+                (generated / language / f"{name}.md").write_text(part(tree, copy))
