@@ -166,7 +166,8 @@ def test_all(pytest_options, kernels):
 
 
 def pytest(kernels: str, part: str, shared_by: str, *options: str) -> int:
-    """Set up, for the long tests also what says that it is slow to build; run the tests with this marker expression on all cores.
+    """Set up, for the long tests also what says that it is slow to build; run the tests with this marker expression on
+    all cores.
 
     shared_by: how pytest-xdist hands them out. Returns pytest's exit code, and 0 if options chose none of these tests.
     """
@@ -189,7 +190,8 @@ def pytest(kernels: str, part: str, shared_by: str, *options: str) -> int:
 )
 @click.option("--sessions", type=click.IntRange(min=1), help="Of a study that keeps sessions: so many more.")
 def study(name, budget, chapter, sessions):
-    """Run a study that is no chapter: `characteristics`, or a module of `studies` such as contest (its `main(budget)`)."""
+    """Run a study that is no chapter: `characteristics`, or a module of `studies` such as contest (its
+    `main(budget)`)."""
     from ffilab.setup.native import build_all
 
     budget = budget_name(budget or "quick")

@@ -1,7 +1,7 @@
 """Records from elsewhere: unpack a bundle, find the newest session of a chapter, check what the files hold.
 
-They are checked once, in the book's own environment, before any page is made from them. A chapter's interpreter, which may
-lack fastjsonschema, reads its own records and checked ones.
+They are checked once, in the book's own environment, before any page is made from them. A chapter's interpreter, which
+may lack fastjsonschema, reads its own records and checked ones.
 """
 
 import gzip
@@ -78,8 +78,8 @@ def find(folder: Path, chapter: str) -> Path:
 def newest(folder: Path, chapter: str, checked: bool = False) -> Path:
     """Return the newest complete session of a chapter in a folder of records. checked: look at what all of them hold.
 
-    One dated in the future counts only if there is no other: a clock that went wrong once must not hide what is measured
-    later. Raises NoSession if there is none, and UserError if one cannot be read, as it may be the newest.
+    One dated in the future counts only if there is no other: a clock that went wrong once must not hide what is
+    measured later. Raises NoSession if there is none, and UserError if one cannot be read, as it may be the newest.
     """
     records = [
         record for path in folder.rglob(MAIN) if path.is_file() and (record := _complete(path, chapter, checked))

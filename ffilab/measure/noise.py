@@ -1,7 +1,8 @@
 """Which blocks and processes were disturbed: told by what happened meanwhile, never by what was measured.
 
-What was disturbed is measured again at the end of its run (runner.py, session.py); what stays disturbed is left out, and counted.
-If that would be more than half of all, nothing is left out: a number has to exist to be shown, and the controls withhold it.
+What was disturbed is measured again at the end of its run (runner.py, session.py); what stays disturbed is left out,
+and counted. If that would be more than half of all, nothing is left out: a number has to exist to be shown, and the
+controls withhold it.
 """
 
 from collections import Counter
@@ -11,7 +12,8 @@ from typing import NamedTuple
 
 # Five ticks of the system's clocks: one or two come from their grain.
 LEAST_S = 0.05
-# Share of the time that passed: of others on the CPUs that the measured one may use (if these are more than two, of each pair of
+# Share of the time that passed: of others on the CPUs that the measured one may use (if these are more than two, of
+# each pair of
 # them: elsewhere others are in nobody's way); of a quota or a hypervisor, which took them away.
 MAX_STRANGERS, MAX_TAKEN = 0.15, 0.02
 
@@ -31,7 +33,8 @@ class Disturbed(NamedTuple):
 
 @dataclass(frozen=True)
 class Noise:
-    """What becomes of a plan's blocks. `blocks`: indices left out; `restarts`: numbers that count; `report`: in words."""
+    """What becomes of a plan's blocks. `blocks`: indices left out; `restarts`: numbers that count; `report`: in
+    words."""
 
     blocks: set[int]
     restarts: list[int]
@@ -39,7 +42,8 @@ class Noise:
 
 
 def disturbed(line: dict) -> str:
-    """Say what disturbed a block or a process: "other load", "quota", "stolen time", or nothing. What a line lacks did not happen."""
+    """Say what disturbed a block or a process: "other load", "quota", "stolen time", or nothing. What a line lacks did
+    not happen."""
     for word, seconds, share in (
         ("other load", "strangers_s", MAX_STRANGERS * max(1.0, line.get("cpus", 1) / 2)),
         ("quota", "throttled_s", MAX_TAKEN),

@@ -8,8 +8,8 @@ Standard library only, no thread, no import of ours: it runs on every interprete
     worker.py arm ARM A B                         make one arm, run A loops, then B: what perf looks at
     worker.py marked ORDERS                       many arms one after the other, for callgrind
 
-ARGUMENTS is a JSON object, and so is ARM: the arguments of `make`. `serve` speaks JSON lines, on descriptors of its own, so that nothing an arm prints can be
-mistaken for an answer:
+ARGUMENTS is a JSON object, and so is ARM: the arguments of `make`. `serve` speaks JSON lines, on descriptors of its
+own, so that nothing an arm prints can be mistaken for an answer:
 
     {"op": "load", "cpu": core to stay on or null, "arms": {name: ARM}, "gaps": [[bytes, …], …]}
         -> {"facts": {...}, "missing": {name: reason}}, or {"error": why it cannot stay there}
@@ -18,10 +18,12 @@ mistaken for an answer:
     {"op": "time", "arm": name, "loops": n}
         -> {"ns": elapsed, "probes": [ns, …], "cpu_s": CPU seconds of this process so far}, or {"error": what it raised}
 
-Each order has a "number", and its answer the same one: what an arm that forked, or an earlier batch, answers is not taken for it.
+Each order has a "number", and its answer the same one: what an arm that forked, or an earlier batch, answers is not
+taken for it.
 
-A batch runs in parts of equal length, and before, between and behind them lies a probe: a short loop that is always the same.
-It takes longer while something else runs on the core's other hardware thread, which no clock of this system counts.
+A batch runs in parts of equal length, and before, between and behind them lies a probe: a short loop that is always the
+same. It takes longer while something else runs on the core's other hardware thread, which no clock of this system
+counts.
 
 It ends when its orders end.
 """
@@ -65,7 +67,8 @@ def used(source, modules={}):
 
 
 class Statement:
-    """A statement, timed by `timeit` in a loop of its own. Its setup has run once; what that assigned are fast locals of the loop.
+    """A statement, timed by `timeit` in a loop of its own. Its setup has run once; what that assigned are fast locals
+    of the loop.
 
     own_loop: it runs once for all loops, and is given their number as `loops`.
     """

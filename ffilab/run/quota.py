@@ -14,7 +14,8 @@ def read(path) -> str:
 
 
 def cgroups() -> list:
-    """Folders of the control groups that may limit our CPU time: our own and those above it, as far as they can be seen."""
+    """Folders of the control groups that may limit our CPU time: our own and those above it, as far as they can be
+    seen."""
     folders = []
     for line in read("/proc/self/cgroup").splitlines():
         controllers, name = line.split(":", 2)[1:]

@@ -27,10 +27,11 @@ STRIPPED = "stripped"
 
 
 def make(folder: Path, labels: list[str], count: int, seed: int, builds: list[int] | None = None) -> Pool:
-    """Make `count` layouts of every interpreter that can be linked again, on all cores; the others have one, as installed.
+    """Make `count` layouts of every interpreter that can be linked again, on all cores; the others have one, as
+    installed.
 
-    builds: numbers of the builds that they are linked from, in turns, as far as they are there; the first one, if none is
-    named.
+    builds: numbers of the builds that they are linked from, in turns, as far as they are there; the first one, if none
+    is named.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
