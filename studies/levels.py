@@ -11,8 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
-from notebooks.critical_sections.experiment import operation
-from notebooks.loaders.experiment import call
 from scipy import stats
 
 from ffilab.judge import statistics
@@ -28,6 +26,8 @@ from ffilab.setup import build, layout_pool, relink
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from ffilab.setup.layouts import Pool
 from notebooks.boundary import experiment as boundary
+from notebooks.critical_sections.experiment import operation
+from notebooks.loaders.experiment import call
 from notebooks.measuring.variances import alone, between
 from studies import kept
 

@@ -3,9 +3,8 @@
 `source_of` takes it to the worker, with what the chapter's cells define.
 """
 
-from notebooks.arrays.experiment import CHECKED, TOOLS, WAYS_OUT, fates, load, ownership
-
 from native.threads import together
+from notebooks.arrays.experiment import CHECKED, TOOLS, WAYS_OUT, fates, load, ownership
 
 
 def everything(folder):

@@ -12,10 +12,9 @@ import signal
 import sys
 import threading
 
-from notebooks.balm.experiment import OURS, behaviour, in_batches, layouts, lives, load, resident, text, utf8
-
 from native.balm.corpus import LINES, ascii_text
 from native.threads import together
+from notebooks.balm.experiment import OURS, behaviour, in_batches, layouts, lives, load, resident, text, utf8
 
 
 def forked(folder, forks):

@@ -2,10 +2,10 @@
 
 import pytest
 from balm_program import printed
-from notebooks.balm.experiment import BEST, NEW, ONE_PASS
 from of_chapter import LABELS
 
 from ffilab.setup.catalogue import GIL
+from notebooks.balm.experiment import BEST, NEW, ONE_PASS
 
 START = f"""
 import gc, threading, time

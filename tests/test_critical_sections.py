@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from notebooks.critical_sections.experiment import extension
 from of_chapter import LABELS, Golden, outcome_of, result_of, rows_of
 
 from ffilab.judge import sentences
@@ -17,6 +16,7 @@ from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.boundary import experiment as boundary
 from notebooks.boundary import looks
 from notebooks.critical_sections import exercise, experiment, numbers, results
+from notebooks.critical_sections.experiment import extension
 
 FOLDER, LIBRARIES = {"folder": experiment.LIBRARIES}, {"libraries": boundary.LIBRARIES}
 ALONE_AND_TOGETHER = {"alone", "together"}

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from notebooks.measuring.experiment import COPIES
 from of_chapter import LABELS, Golden, result_of
 
 from ffilab.judge import controls, verdicts
@@ -19,6 +18,7 @@ from ffilab.judge.simulation import timed
 from ffilab.setup.catalogue import GIL
 from notebooks.boundary import looks
 from notebooks.measuring import exercise, experiment, numbers, results
+from notebooks.measuring.experiment import COPIES
 
 # ---- the experiments ----
 

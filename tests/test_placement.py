@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD
 
 from ffilab.judge import verdicts
 from ffilab.judge.claims import declared
@@ -16,6 +15,7 @@ from ffilab.measure.case import Program
 from ffilab.measure.session import Measuring
 from notebooks.placement import counting, exercise, experiment, results
 from notebooks.placement.counting import USUAL, WESTMERE, Cache
+from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD
 
 VALGRIND = pytest.mark.tool("valgrind")
 

@@ -7,7 +7,6 @@ import shutil
 from types import SimpleNamespace
 
 import pytest
-from notebooks.boundary.experiment import BINDINGS, name
 from of_chapter import PAIR, Golden, rows_of
 
 from ffilab.judge import ledger, sentences, verdicts
@@ -21,6 +20,7 @@ from ffilab.run.budget import BUDGETS
 from ffilab.run.paths import BY_PRODUCTS, NATIVE
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.boundary import exercise, experiment, looks, results
+from notebooks.boundary.experiment import BINDINGS, name
 from tests.boundary.test_results import profiled
 
 SOURCES = NATIVE / "boundary"
