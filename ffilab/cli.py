@@ -121,11 +121,12 @@ def more(name, kernels, budget):
 
 
 @verbs.command()
-def html():
-    """Render again from the chapters as they were last measured."""
+@click.option("--again", is_flag=True, help="Only the pages whose text or records have changed since the last time.")
+def html(again):
+    """Render from the chapters as they were last measured."""
     from ffilab.page.render import render
 
-    render()
+    render(again)
 
 
 @verbs.command("kernels")
