@@ -41,16 +41,16 @@ TALK_RSS = {(AS_RUN, f"{GIL}{ON}"): "0.59", (AS_RUN, f"{FREE_THREADED}{ON}"): "3
 SPOKEN_OF = ("arena_max", "mmap_threshold", "trim_threshold", "tcache_count")
 
 
-def shown(frame: pd.DataFrame, column: str) -> str:
+def shown(frame: pd.DataFrame, column: str) -> draw.Quantity | str:
     """Trimmed mean of a column with its interval in words; a value that all processes share, alone."""
     found = interval_of(frame, column)
-    return draw.number(found.value, 0) if found and found.low == found.high else draw.words(found)
+    return draw.number(found.value, 0) if found and found.low == found.high else draw.Quantity(found)
 
 
-def shown_positive(frame: pd.DataFrame, column: str) -> str:
+def shown_positive(frame: pd.DataFrame, column: str) -> draw.Quantity | str:
     """The same of what cannot fall below 0 and differs many times over: on the scale of logarithms."""
     found = results.positive(frame, column)
-    return shown(frame, column) if found is None or found.low == found.high else draw.text(found)
+    return shown(frame, column) if found is None or found.low == found.high else draw.Quantity(found)
 
 
 def counted(frame: pd.DataFrame, column: str) -> str:

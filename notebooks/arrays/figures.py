@@ -60,12 +60,12 @@ def costs(session: Session) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def cell(record: Record, label: str, arm: str) -> str:
+def cell(record: Record, label: str, arm: str) -> draw.Quantity | str:
     """ns in words, or why there are none; a dash where nobody asked."""
     if not record.has(label, arm) and (label, arm) not in record.missing:
         return "–"
     found = results.price(record, label, arm)
-    return found if isinstance(found, str) else draw.words(found)
+    return found if isinstance(found, str) else draw.Quantity(found)
 
 
 def plot_fates(figure, grid: pd.DataFrame) -> None:

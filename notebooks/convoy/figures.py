@@ -70,17 +70,17 @@ SECTIONS = {
 FAR = 10
 
 
-def cell(rows: pd.DataFrame, column: str, unit: str = "", factor: float = 1) -> str:
+def cell(rows: pd.DataFrame, column: str, unit: str = "", factor: float = 1) -> draw.Quantity | str:
     """Centre of a column of rates or times, with its interval, in words: too few requests where no process has it, and the values
     themselves where an interval would span more than a factor of FAR."""
     values = pd.to_numeric(rows[column]).dropna().to_numpy()
     found = positive(values)
     if found and FAR < found.reach < float("inf"):
         return f"from {min(values) * factor:,.0f} to {max(values) * factor:,.0f} {unit}".strip()
-    return FEW if found is None and len(rows) else draw.words(found, unit, factor)
+    return FEW if found is None and len(rows) else draw.Quantity(found, unit, factor)
 
 
-def quantile(rows: pd.DataFrame, column: str) -> str:
+def quantile(rows: pd.DataFrame, column: str) -> draw.Quantity | str:
     """The same for a quantile: only if all processes have it, as those with requests enough are the fast ones."""
     return FEW if rows[column].isna().any() else cell(rows, column)
 
@@ -112,7 +112,7 @@ def divided_table(runs: pd.DataFrame, published: dict[int, float]) -> pd.DataFra
         one = done(runs, interpreter=label, threads=1).seconds.to_numpy()
         for count in sorted(set(runs.threads.dropna())):
             found = done(runs, interpreter=label, threads=int(count))
-            faster = draw.words(ratio(one, found.seconds.to_numpy())) if count > 1 else "1 (itself)"
+            faster = draw.Quantity(ratio(one, found.seconds.to_numpy())) if count > 1 else "1 (itself)"
             row = {"CPython": label, "threads": f"{count:.0f}", "time, ms": cell(found, "seconds", factor=1e3)}
             row |= {"times as fast as one": faster, "n (processes)": len(found)}
             if label == GIL:
@@ -287,7 +287,7 @@ def waits_table(waits: pd.DataFrame) -> pd.DataFrame:
             {
                 "waits": f"{len(every)} in {len(found)} processes",
                 "shortest, ms": f"{every.min():.2f}",
-                "median, ms": draw.text(medians),
+                "median, ms": draw.Quantity(medians),
                 "longest, ms": f"{every.max():.2f}",
             }
         ]

@@ -14,8 +14,8 @@ SHOWN = (FREE, AGAIN, APART, ONE_CORE)
 CASES = list(itertools.product(PAIR, (NATIVE, PYTHON)))
 
 
-def over_free(ratio: Estimate | None, placement: str, itself: str = FREE) -> str:
-    return "1 (itself)" if placement == itself else draw.words(ratio)
+def over_free(ratio: Estimate | None, placement: str, itself: str = FREE) -> draw.Quantity | str:
+    return "1 (itself)" if placement == itself else draw.Quantity(ratio)
 
 
 def steadiness_table(steady: pd.DataFrame) -> pd.DataFrame:
@@ -23,7 +23,7 @@ def steadiness_table(steady: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "placement": "pinned" if placement == APART else placement,
-            "spread of turns": draw.words(Location.of(logs.to_numpy(), log=True).at(), "%", 100),
+            "spread of turns": draw.Quantity(Location.of(logs.to_numpy(), log=True).at(), "%", 100),
             "over pinned": over_free(results.steadier(steady, placement), placement, APART),
             "n (processes)": len(logs),
         }
@@ -46,20 +46,20 @@ def throughput_table(speeds: pd.DataFrame) -> pd.DataFrame:
                 "work": work,
                 "threads": threads,
                 "placement": "pinned" if (threads, placement) == (1, APART) else placement,
-                "pieces of work/s": draw.words(results.centre(speeds, "per_s", placement=placement, **which)),
+                "pieces of work/s": draw.Quantity(results.centre(speeds, "per_s", placement=placement, **which)),
                 "over not pinned": over_free(results.over(speeds, "per_s", placement, FREE, **which), placement),
-                "moves/s of a thread": draw.words(results.moves(speeds, placement, **which)),
+                "moves/s of a thread": draw.Quantity(results.moves(speeds, placement, **which)),
                 "n (processes)": n,
             }
         )
     return pd.DataFrame(rows)
 
 
-def p99(lateness: pd.DataFrame, **which) -> str:
+def p99(lateness: pd.DataFrame, **which) -> draw.Quantity | str:
     """In words; only if every process has one, as those with ticks enough are the quick ones."""
     if results.column(lateness, "p99", **which).isna().any():
         return NO_P99
-    return draw.words(results.centre(lateness, "p99", **which), "µs")
+    return draw.Quantity(results.centre(lateness, "p99", **which), "µs")
 
 
 def latency_table(lateness: pd.DataFrame) -> pd.DataFrame:
@@ -76,10 +76,10 @@ def latency_table(lateness: pd.DataFrame) -> pd.DataFrame:
                 "CPython": label,
                 "beside": work,
                 "placement": placement,
-                "p50, µs": draw.words(results.centre(lateness, "p50", **which), "µs"),
+                "p50, µs": draw.Quantity(results.centre(lateness, "p50", **which), "µs"),
                 "p99, µs": p99(lateness, **which),
-                "geometric mean, µs": draw.words(results.centre(lateness, "mean", **which), "µs"),
-                "pieces of work/s beside": "none" if placement == ALONE else draw.words(beside),
+                "geometric mean, µs": draw.Quantity(results.centre(lateness, "mean", **which), "µs"),
+                "pieces of work/s beside": "none" if placement == ALONE else draw.Quantity(beside),
                 "n (processes × answers)": f"{len(ticks)} × {ticks.min():.0f}"
                 + f" to {ticks.max():.0f}" * bool(ticks.max() > ticks.min()),
             }
@@ -97,9 +97,9 @@ def race_table(races: pd.DataFrame) -> pd.DataFrame:
                 {
                     "CPython": label,
                     "placement": placement,
-                    "updates lost, %": draw.text(lost, "%", 100),
+                    "updates lost, %": draw.Quantity(lost, "%", 100),
                     "processes that lose any": f"{found.events} of {found.trials}",
-                    "their share": draw.text(found.interval),
+                    "their share": draw.Quantity(found.interval),
                 }
             )
     return pd.DataFrame(rows)
@@ -122,7 +122,7 @@ def summary(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
                 "work": work,
                 "pinning": placement,
                 "throughput of two threads, over not pinned": over_free(ratio, placement),
-                "p50 of an answer beside it, µs": draw.words(results.centre(lateness, "p50", **late), "µs"),
+                "p50 of an answer beside it, µs": draw.Quantity(results.centre(lateness, "p50", **late), "µs"),
                 "p99 of an answer beside it, µs": p99(lateness, **late),
                 "n (processes)": f"{n} and {answered}",
             }
@@ -164,7 +164,7 @@ def copies_table(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
             "CPython": label,
             "work": work,
             "of": {"per_s": "throughput", "p99": "p99"}[column],
-            "same / same": draw.words(one),
+            "same / same": draw.Quantity(one),
             "n (processes)": one.n,
             "smallest effect to be found": draw.percent(one.mde),
         }

@@ -123,12 +123,12 @@ def apart_table(runs: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for n in (n for n in NAMED if n in set(runs.n)):
         times = {
-            f"{distance} bytes, ns": draw.text(interval_of(runs, "ns", distance=[distance], n=[int(n)]))
+            f"{distance} bytes, ns": draw.Quantity(interval_of(runs, "ns", distance=[distance], n=[int(n)]))
             for distance in (DENSE, SPREAD, APART)
         }
         ratios = {
-            f"pages: {SPREAD} / {DENSE}": draw.text(results.slower_than(runs, SPREAD, DENSE, n)),
-            f"sets: {APART} / {SPREAD}": draw.text(results.slower_than(runs, APART, SPREAD, n)),
+            f"pages: {SPREAD} / {DENSE}": draw.Quantity(results.slower_than(runs, SPREAD, DENSE, n)),
+            f"sets: {APART} / {SPREAD}": draw.Quantity(results.slower_than(runs, APART, SPREAD, n)),
         }
         rows.append({"functions": n, **times, **ratios, "n (processes)": runs.process.nunique()})
     return pd.DataFrame(rows)
@@ -170,7 +170,7 @@ def story_table(times: pd.DataFrame, counts: pd.DataFrame | str, hardware: dict 
     for name in [*known, *sorted(measured.difference(known))]:
         row = {
             "program": name,
-            "an operation, ns": draw.text(interval_of(times, "ns", program=name)),
+            "an operation, ns": draw.Quantity(interval_of(times, "ns", program=name)),
             "n (processes)": len(times[times.program == name]),
         }
         if not isinstance(counts, str) and name in set(counts.program):
@@ -263,8 +263,8 @@ def lottery_table(runs: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (benchmark, label), of_it in by_lot(runs).items():
         spread = results.of_pairs(of_it, benchmark)
-        row = {"benchmark": benchmark, "CPython": label, "one pair in twenty differs by": draw.text(spread.at())}
-        row["orders over the linker's own"] = draw.words(results.over(of_it, benchmark, "order", "copy"))
+        row = {"benchmark": benchmark, "CPython": label, "one pair in twenty differs by": draw.Quantity(spread.at())}
+        row["orders over the linker's own"] = draw.Quantity(results.over(of_it, benchmark, "order", "copy"))
         for threshold in THRESHOLDS:
             found = results.passing(of_it, benchmark, "order", threshold)
             noise = results.passing_by_noise(of_it, benchmark, threshold)
@@ -285,8 +285,8 @@ def hot_table(runs: pd.DataFrame, linked: dict[str, dict]) -> pd.DataFrame:
             rows.append({**row, "together / anywhere": why})
             continue
         for kind in (TOGETHER, ANYWHERE):
-            row[f"{kind} / the linker's own"] = draw.words(results.over(of_it, benchmark, kind, "copy"))
-        row["together / anywhere"] = draw.words(results.over(of_it, benchmark, TOGETHER, ANYWHERE))
+            row[f"{kind} / the linker's own"] = draw.Quantity(results.over(of_it, benchmark, kind, "copy"))
+        row["together / anywhere"] = draw.Quantity(results.over(of_it, benchmark, TOGETHER, ANYWHERE))
         links, duels = results.by_round(of_it, benchmark, TOGETHER).shape
         rows.append({**row, "n (links of each × duels)": f"{links} × {duels}"})
     return pd.DataFrame(rows).astype(object).fillna("")
@@ -326,5 +326,5 @@ def misses_table(runs: pd.DataFrame, counted: dict[str, list[dict] | str]) -> pd
             orders = misses.drop(DEFAULT)
             row |= {"linker's own order": rate(misses[DEFAULT]), "lowest order": rate(orders.min())}
             row |= {"highest order": rate(orders.max()), "n (orders)": len(orders)}
-        rows.append({**row, "slower less faster half": more if isinstance(more, str) else draw.words(more)})
+        rows.append({**row, "slower less faster half": more if isinstance(more, str) else draw.Quantity(more)})
     return pd.DataFrame(rows).astype(object).fillna("")

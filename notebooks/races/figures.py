@@ -43,13 +43,13 @@ def counted(name: str, bad: Share | None) -> dict[str, str]:
     }
 
 
-def mean_words(frame: pd.DataFrame, column: str, unit: str, factor: float = 1, **which) -> str:
-    """Mean over all runs with its interval in words; what is counted cannot be below zero."""
+def mean_words(frame: pd.DataFrame, column: str, unit: str, factor: float = 1, **which) -> draw.Quantity | str:
+    """Mean over all runs with its interval; what is counted cannot be below zero."""
     rows = chosen(frame, **which)
     if rows.empty:
         return draw.NOT_MEASURED
     found = Location.mean(rows[column].to_numpy(dtype=float)).at()
-    return draw.text(Interval(found.value, max(0.0, found.low), found.high), unit, factor)
+    return draw.Quantity(Interval(found.value, max(0.0, found.low), found.high), unit, factor)
 
 
 # Two threads, three instructions each, and the number in memory below them: what happens at each step.
@@ -307,10 +307,10 @@ def remedies_table(record: Record, rivals: pd.DataFrame) -> pd.DataFrame:
     for name in remedies(record):
         row = {"remedy": name + (" (not safe)" if name in UNSAFE_REMEDIES else "")}
         for label in record.interpreters:
-            row[f"alone, {label}, ns"] = draw.text(statistics.per_call(record, (label, name)))
+            row[f"alone, {label}, ns"] = draw.Quantity(statistics.per_call(record, (label, name)))
         for threads in sorted(rivals.threads.unique()):
             found = results.operation(rivals, name, int(threads))
-            row[f"{threads} threads together, {FREE_THREADED}: one every, ns"] = draw.words(found)
+            row[f"{threads} threads together, {FREE_THREADED}: one every, ns"] = draw.Quantity(found)
         rows.append({**row, "when": WHEN.get(name, "")})
     return pd.DataFrame(rows)
 
