@@ -8,6 +8,7 @@ import html
 import json
 import math
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass
 from functools import partial
 
@@ -192,6 +193,30 @@ class Quantity:
         if not isinstance(kept, dict):
             return kept
         return cls(Interval(*map(float, kept["interval"])), kept["unit"], kept["factor"], kept["signed"])
+
+
+def summary(
+    frame: pd.DataFrame, by: dict[str, Iterable], columns: dict[str, Callable], count: str = "n"
+) -> pd.DataFrame:
+    """Return a row for each combination of values in the columns `by` that `frame` has.
+
+    by: the values that are known beforehand, in their order; others follow, sorted. columns: by title, a function of the frame that takes
+    a combination as keywords; an estimate becomes a quantity. count: title of the last column, the rows of a combination; empty for none.
+    """
+    titles = [*by, *columns, *filter(None, [count])]
+    if frame.empty:
+        return pd.DataFrame(columns=titles)
+    orders = {name: [*known, *sorted({*frame[name].dropna()}.difference(known))] for name, known in by.items()}
+    ordered = frame.assign(**{name: pd.Categorical(frame[name], order) for name, order in orders.items()})
+    rows = []
+    for which, part in ordered.groupby(list(by), observed=True):
+        case = dict(zip(by, which))
+        found = {title: function(frame, **case) for title, function in columns.items()}
+        cells = {
+            title: Quantity(one) if one is None or isinstance(one, Estimate) else one for title, one in found.items()
+        }
+        rows.append({**case, **cells, count: len(part)})
+    return pd.DataFrame(rows, columns=titles).rename(columns={"interpreter": "CPython"})
 
 
 def spread_out(frame: pd.DataFrame) -> pd.DataFrame:

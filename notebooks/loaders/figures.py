@@ -136,8 +136,8 @@ def loader_table(record: Record, shares: pd.DataFrame, ends: pd.DataFrame) -> pd
                 "n (layouts)": len(record.kept),
                 "others keep, %": draw.Quantity(Interval.of(kept), factor=100),
                 "n (processes)": kept.runs,
-                "C API crashed": f"{row.crashes.events} of {row.crashes.trials}",
-                "handshake hung": f"{row.deadlocks.events} of {row.deadlocks.trials}",
+                "C API crashed": str(row.crashes),
+                "handshake hung": str(row.deadlocks),
                 "C API ended": row.how,
                 **{f"{what}, share": f"[{at.low:.0%}, {at.high:.0%}]" for what, at in bounds.items()},
             }

@@ -269,9 +269,7 @@ def lottery_table(runs: pd.DataFrame) -> pd.DataFrame:
             found = results.passing(of_it, benchmark, "order", threshold)
             noise = results.passing_by_noise(of_it, benchmark, threshold)
             alone = "not known" if np.isnan(noise) else f"{noise:.1f}"
-            row[f"orders slower by {threshold - 1:.0%} (by noise alone)"] = (
-                f"{found.events} of {found.trials} ({alone})"
-            )
+            row[f"orders slower by {threshold - 1:.0%} (by noise alone)"] = f"{found} ({alone})"
         rows.append({**row, "n (orders)": spread.n})
     return pd.DataFrame(rows)
 

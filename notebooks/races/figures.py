@@ -38,7 +38,7 @@ def counted(name: str, bad: Share | None) -> dict[str, str]:
     """Bad runs, each a process, of all, `7 of 30`; and in a column of its own the exact interval of their share."""
     share = bad and bad.at()
     return {
-        name: draw.NOT_MEASURED if bad is None else f"{bad.events} of {bad.trials}",
+        name: draw.NOT_MEASURED if bad is None else str(bad),
         f"{name}: share": f"{share.low:.0%} to {share.high:.0%}" if share else "",
     }
 
@@ -125,10 +125,10 @@ def crossed_table(crossed: pd.DataFrame) -> pd.DataFrame:
                     "threads": threads,
                     **counted("runs that lost updates", results.bad_processes(crossed, "lost", **unsafe)),
                     "mean of all runs, %": mean_words(crossed, "lost", "", 100, **unsafe),
-                    "met": "{0.events} of {0.trials}".format(results.met(part)),
+                    "met": str(results.met(part)),
                     "pairs at once": f"{part.pairs.mean() * threads * (threads - 1) / 2:,.2g}",
                     "overlap, %": f"{100 * part.overlapped.median():.0f}",
-                    "safe: lost updates": f"{safe.events} of {safe.trials}" if safe else "–",
+                    "safe: lost updates": str(safe) if safe else "–",
                 }
             )
     return pd.DataFrame(rows)
