@@ -195,6 +195,11 @@ class Quantity:
         return cls(Interval(*map(float, kept["interval"])), kept["unit"], kept["factor"], kept["signed"])
 
 
+def cell(found):
+    """Make a cell of a table: an estimate becomes a quantity, None too, and all else stays."""
+    return Quantity(found) if found is None or isinstance(found, Estimate) else found
+
+
 def summary(
     frame: pd.DataFrame, by: dict[str, Iterable], columns: dict[str, Callable], count: str = "n"
 ) -> pd.DataFrame:
@@ -211,10 +216,7 @@ def summary(
     rows = []
     for which, part in ordered.groupby(list(by), observed=True):
         case = dict(zip(by, which))
-        found = {title: function(frame, **case) for title, function in columns.items()}
-        cells = {
-            title: Quantity(one) if one is None or isinstance(one, Estimate) else one for title, one in found.items()
-        }
+        cells = {title: cell(function(frame, **case)) for title, function in columns.items()}
         rows.append({**case, **cells, count: len(part)})
     return pd.DataFrame(rows, columns=titles).rename(columns={"interpreter": "CPython"})
 
@@ -288,7 +290,7 @@ def bare(frame: pd.DataFrame, links: dict[str, str] | None = None, absent: str =
         address, shown = (links or {}).get(said), html.escape(said, quote=False)
         return f'<a href="{html.escape(address)}">{shown}</a>' if address else shown
 
-    def cell(value):
+    def body(value):
         if not isinstance(value, str | Quantity):
             return math.nan if value is None else value
         # A text wraps; a value and its interval do not.
@@ -296,7 +298,7 @@ def bare(frame: pd.DataFrame, links: dict[str, str] | None = None, absent: str =
         return f'<div class="ffi-long">{head(value)}</div>' if is_long else head(value)
 
     cells = {
-        head(name): column if is_numeric_dtype(column) else pd.Series(map(cell, column), column.index, object)
+        head(name): column if is_numeric_dtype(column) else pd.Series(map(body, column), column.index, object)
         for name, column in frame.items()
     }
     return pd.DataFrame(cells).to_html(index=False, border=0, justify="left", na_rep=absent, escape=False)

@@ -2,6 +2,7 @@
 
 import itertools
 import textwrap
+from functools import partial
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -84,54 +85,50 @@ def plot_fates(figure, grid: pd.DataFrame) -> None:
 
 def fate_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Which tools refuse, copy and misread each array."""
-    by = {fate: results.by_fate(rows, fate) for fate in (REFUSED, COPIED, WRONG, IN_PLACE)}
-    errors = chosen(rows, ended="ok", fate=REFUSED).groupby("given").by.unique()
+    heads = {"refused by": REFUSED, "copied by": COPIED, "read wrongly by": WRONG, "read in place by": IN_PLACE}
+    found = {head: results.by_fate(rows, fate) for head, fate in heads.items()}
+    well = chosen(rows, ended="ok")
+    found["errors"] = chosen(well, fate=REFUSED).groupby("given").by.agg(lambda errors: sorted(set(errors)))
     return pd.DataFrame(
-        {
-            "given": given,
-            "refused by": ", ".join(by[REFUSED].get(given, [])) or "none",
-            "copied by": ", ".join(by[COPIED].get(given, [])) or "none",
-            "read wrongly by": ", ".join(by[WRONG].get(given, [])) or "none",
-            "read in place by": ", ".join(by[IN_PLACE].get(given, [])) or "none",
-            "errors": ", ".join(sorted(errors.get(given, []))) or "none",
-        }
-        for given in dict.fromkeys(chosen(rows, ended="ok").given)
+        {"given": given, **{head: ", ".join(each.get(given, [])) or "none" for head, each in found.items()}}
+        for given in dict.fromkeys(well.given)
     )
 
 
 def ownership_table(owners: pd.DataFrame) -> pd.DataFrame:
     """What comes out of each tool, on both builds and in all processes."""
-    well = chosen(owners, ended="ok")
-    return pd.DataFrame(
-        {
-            "way out": way,
-            "base": " or ".join(sorted(set(part.base))),
-            "a view keeps it": yes(part.outlives),
-            "freed": yes(part.freed),
-            "writable": yes(part.writable),
-            "nothing kept on the way in": yes(part["lets go"]),
-            "n (processes)": len(part),
-        }
-        for way in WAYS_OUT
-        if len(part := well[well.way == way])
-    )
+    asked = {
+        "a view keeps it": "outlives",
+        "freed": "freed",
+        "writable": "writable",
+        "nothing kept on the way in": "lets go",
+    }
+    columns = {"base": bases, **{head: partial(yes, column=column) for head, column in asked.items()}}
+    found = draw.summary(chosen(owners, ended="ok"), {"way": WAYS_OUT}, columns, "n (processes)")
+    return found.rename(columns={"way": "way out"})
 
 
-def yes(column: pd.Series) -> str:
+def bases(owners: pd.DataFrame, **which) -> str:
+    return " or ".join(sorted(set(chosen(owners, **which).base)))
+
+
+def yes(owners: pd.DataFrame, column: str, **which) -> str:
     """`yes`, `no`, or in how many."""
-    held = int(column.astype(bool).sum())
-    return {len(column): "yes", 0: "no"}.get(held, f"{held} of {len(column)}")
+    held = chosen(owners, **which)[column].astype(bool)
+    return {len(held): "yes", 0: "no"}.get(held.sum(), f"{held.sum()} of {len(held)}")
+
+
+def met(beside: pd.DataFrame, **which) -> str:
+    mixed = chosen(beside, **which).mixed.astype(int) > 0
+    return f"{mixed.sum()} of {len(mixed)}"
+
+
+def mixtures(beside: pd.DataFrame, **which) -> str:
+    part = chosen(beside, **which)
+    return f"{part.mixed.sum() / part.reads.sum():.2%}"
 
 
 def mixture_table(beside: pd.DataFrame) -> pd.DataFrame:
     """Calls that read a mixture, by tool: over all processes."""
-    well = chosen(beside, ended="ok")
-    return pd.DataFrame(
-        {
-            "tool": tool,
-            "processes that met one": f"{int((part.mixed.astype(int) > 0).sum())} of {len(part)}",
-            "calls that read a mixture": f"{part.mixed.sum() / part.reads.sum():.2%}",
-        }
-        for tool in TOOLS
-        if len(part := well[well.tool == tool])
-    )
+    columns = {"processes that met one": met, "calls that read a mixture": mixtures}
+    return draw.summary(chosen(beside, ended="ok"), {"tool": TOOLS}, columns, "")

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Collection
+from functools import partial
 
 import pandas as pd
 
-from ffilab.judge.estimates import Interval
+from ffilab.judge.estimates import Estimate, Interval
 from ffilab.judge.processes import chosen, interval_of
 from ffilab.judge.questions import NO, above
 from ffilab.measure.record import Record
@@ -40,18 +41,17 @@ def absent(record: Record, label: str, arm: str) -> str:
     return f"{draw.NOT_MEASURED} ({reason})" if reason else draw.NOT_MEASURED
 
 
+def faults(runs: pd.DataFrame, **which) -> Estimate | str | None:
+    """Page faults for each tuple; so few that none belongs to a tuple are not spelled out."""
+    found = results.faults(chosen(runs, **which))
+    return "fewer than 0.1" if found and above(found, 0.1) == NO else found
+
+
 def table(runs: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """A row for each combination of these columns: ns for each string and, where they were counted, page faults for each tuple."""
-    rows = []
-    for which, part in runs.sort_values(by, kind="stable").groupby(by, sort=False):
-        row = {**dict(zip(by, which)), "ns a string": draw.Quantity(interval_of(part, "ns"))}
-        if "faults" in part:
-            faults = results.faults(part)
-            # So few that none belongs to a tuple are not spelled out.
-            few = faults and above(faults, 0.1) == NO
-            row["page faults a tuple"] = "fewer than 0.1" if few else draw.Quantity(faults)
-        rows.append({**row, "n": len(part)})
-    return pd.DataFrame(rows).rename(columns={"interpreter": "CPython", "method": "strings"})
+    columns = {"ns a string": partial(interval_of, column="ns")}
+    columns |= {"page faults a tuple": faults} if "faults" in runs else {}
+    return draw.summary(runs, dict.fromkeys(by, ()), columns).rename(columns={"method": "strings"})
 
 
 def original_table(runs: pd.DataFrame) -> pd.DataFrame:
