@@ -14,6 +14,7 @@ from ffilab.judge import ledger
 from ffilab.page import (
     advice,
     files,
+    fold,
     front,
     guide,
     ledger_page,
@@ -25,7 +26,7 @@ from ffilab.page import (
     translation,
     words,
 )
-from ffilab.page.contents import Chapter, chapters, split
+from ffilab.page.contents import PROOF, Chapter, chapters, split, tags
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, BY_PRODUCTS, HTML, LOGS, NATIVE, NOTEBOOKS, ROOT, swap
 from ffilab.run.progress import say, step
@@ -115,7 +116,7 @@ def assemble(tree: Path) -> Path:
             if name in measured and not gone(measured[name], folder):
                 typed = [c for c in measured[name].cells if c.cell_type == "markdown" and c.id != BANNER]
                 for cell, linked in zip(typed, terms.linked([cell.source for cell in typed], glossary)):
-                    cell.source = linked
+                    cell.source = f"```{{rst-class}} {fold.PROOF}\n```\n\n{linked}" if PROOF in tags(cell) else linked
                 files.set_apart(measured[name], tree / "book" / "_static", "../../_static")
                 for language in languages if name == chapter.name else ():
                     translation.switch(measured[name], name, language)

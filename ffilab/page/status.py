@@ -1,6 +1,5 @@
 """Pages that only a run can write: the state of the chapters, interpreters, contents, course, ledger."""
 
-import re
 from pathlib import Path
 
 from ffilab.judge import characteristics
@@ -70,9 +69,8 @@ def course_page() -> str:
     """Show the minutes that each chapter states, and the Jupyter kernel that it needs."""
     rows = []
     for chapter in in_order():
-        text = "\n".join(chapter.openings)
-        stated = [sum(map(int, re.findall(rf"{part}: (\d+) minutes", text))) for part in ("Teaching", "Exercises?")]
-        rows.append((chapter, *stated))
+        stated = chapter.minutes.values()
+        rows.append((chapter, *(sum(page.get(part, 0) for page in stated) for part in ("teaching", "exercises"))))
     return filled("course.md", rows=rows)
 
 
