@@ -201,24 +201,26 @@ def cell(found):
 
 
 def summary(
-    frame: pd.DataFrame, by: dict[str, Iterable], columns: dict[str, Callable], count: str = "n"
+    frame: pd.DataFrame, by: dict[str, Iterable], columns: dict[str, Callable] | Callable, count: str = "n"
 ) -> pd.DataFrame:
     """Return a row for each combination of values in the columns `by` that `frame` has.
 
     by: the values that are known beforehand, in their order; others follow, sorted. columns: by title, a function of the frame that takes
-    a combination as keywords; an estimate becomes a quantity. count: title of the last column, the rows of a combination; empty for none.
+    a combination as keywords; or one such function that gives the cells of a row by title. count: title of the last column, the rows of
+    a combination; empty for none.
     """
-    titles = [*by, *columns, *filter(None, [count])]
-    if frame.empty:
-        return pd.DataFrame(columns=titles)
+    frame = frame.reindex(columns=[*by]) if frame.empty else frame
     orders = {name: [*known, *sorted({*frame[name].dropna()}.difference(known))] for name, known in by.items()}
-    ordered = frame.assign(**{name: pd.Categorical(frame[name], order) for name, order in orders.items()})
+    groups = frame.groupby([pd.Categorical(frame[name], order) for name, order in orders.items()], observed=True)
     rows = []
-    for which, part in ordered.groupby(list(by), observed=True):
+    for which, part in groups:
         case = dict(zip(by, which))
-        cells = {title: cell(function(frame, **case)) for title, function in columns.items()}
-        rows.append({**case, **cells, count: len(part)})
-    return pd.DataFrame(rows, columns=titles).rename(columns={"interpreter": "CPython"})
+        found = (
+            columns(frame, **case) if callable(columns) else {title: of(frame, **case) for title, of in columns.items()}
+        )
+        cells = {title: cell(one) for title, one in found.items()}
+        rows.append({**case, **cells, **({count: len(part)} if count else {})})
+    return pd.DataFrame(rows, columns=None if rows else [*by]).rename(columns={"interpreter": "CPython"})
 
 
 def spread_out(frame: pd.DataFrame) -> pd.DataFrame:

@@ -2,7 +2,6 @@
 
 import itertools
 import textwrap
-from functools import partial
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -97,38 +96,36 @@ def fate_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 def ownership_table(owners: pd.DataFrame) -> pd.DataFrame:
     """What comes out of each tool, on both builds and in all processes."""
-    asked = {
-        "a view keeps it": "outlives",
-        "freed": "freed",
-        "writable": "writable",
-        "nothing kept on the way in": "lets go",
-    }
-    columns = {"base": bases, **{head: partial(yes, column=column) for head, column in asked.items()}}
-    found = draw.summary(chosen(owners, ended="ok"), {"way": WAYS_OUT}, columns, "n (processes)")
+
+    def row(owners: pd.DataFrame, **which) -> dict[str, str]:
+        part = chosen(owners, **which)
+        return {
+            "base": " or ".join(sorted(set(part.base))),
+            "a view keeps it": yes(part.outlives),
+            "freed": yes(part.freed),
+            "writable": yes(part.writable),
+            "nothing kept on the way in": yes(part["lets go"]),
+        }
+
+    found = draw.summary(chosen(owners, ended="ok"), {"way": WAYS_OUT}, row, "n (processes)")
     return found.rename(columns={"way": "way out"})
 
 
-def bases(owners: pd.DataFrame, **which) -> str:
-    return " or ".join(sorted(set(chosen(owners, **which).base)))
-
-
-def yes(owners: pd.DataFrame, column: str, **which) -> str:
+def yes(column: pd.Series) -> str:
     """`yes`, `no`, or in how many."""
-    held = chosen(owners, **which)[column].astype(bool)
-    return {len(held): "yes", 0: "no"}.get(held.sum(), f"{held.sum()} of {len(held)}")
-
-
-def met(beside: pd.DataFrame, **which) -> str:
-    mixed = chosen(beside, **which).mixed.astype(int) > 0
-    return f"{mixed.sum()} of {len(mixed)}"
-
-
-def mixtures(beside: pd.DataFrame, **which) -> str:
-    part = chosen(beside, **which)
-    return f"{part.mixed.sum() / part.reads.sum():.2%}"
+    held = int(column.astype(bool).sum())
+    return {len(column): "yes", 0: "no"}.get(held, f"{held} of {len(column)}")
 
 
 def mixture_table(beside: pd.DataFrame) -> pd.DataFrame:
     """Calls that read a mixture, by tool: over all processes."""
-    columns = {"processes that met one": met, "calls that read a mixture": mixtures}
-    return draw.summary(chosen(beside, ended="ok"), {"tool": TOOLS}, columns, "")
+
+    def row(beside: pd.DataFrame, **which) -> dict[str, str]:
+        part = chosen(beside, **which)
+        met = f"{int((part.mixed.astype(int) > 0).sum())} of {len(part)}"
+        return {
+            "processes that met one": met,
+            "calls that read a mixture": f"{part.mixed.sum() / part.reads.sum():.2%}",
+        }
+
+    return draw.summary(chosen(beside, ended="ok"), {"tool": TOOLS}, row, "")

@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -321,10 +322,5 @@ def terms(rules: pd.DataFrame, written: dict[str, dict[str, int | None]]) -> pd.
 def first_use(runs: pd.DataFrame) -> pd.DataFrame:
     """What the first use of each binding costs."""
     shown = {"import, ms": "import_ms", "memory, KiB": "resident_kib", "first call, ns": "first_call_ns"}
-    return pd.DataFrame(
-        {
-            "binding": binding,
-            **{what: draw.Quantity(results.first_use(runs, binding, key)) for what, key in shown.items()},
-        }
-        for binding in dict.fromkeys(runs.binding)
-    )
+    columns = {what: partial(results.first_use, key=key) for what, key in shown.items()}
+    return draw.summary(runs, {"binding": dict.fromkeys(runs.binding)}, columns, "")

@@ -124,14 +124,15 @@ def divided_table(runs: pd.DataFrame, published: dict[int, float]) -> pd.DataFra
 
 def countdown_table(counts: pd.DataFrame) -> pd.DataFrame:
     """C1, C5: ns a step by switch interval and number of threads."""
-    rows = []
-    for label in sorted(set(counts.interpreter)):
-        for length in lengths(done(counts, interpreter=label)):
-            found = done(counts, interpreter=label, interval=[length])
-            row = {"CPython": label, "switch interval": duration(length)}
-            row |= {f"{threads(n)}, ns": cell(part, "ns") for n, part in found.groupby("threads")}
-            rows.append(row | {"n (processes)": found.process.nunique()})
-    return pd.DataFrame(rows).fillna(draw.NOT_MEASURED)
+
+    def row(counts: pd.DataFrame, **which) -> dict:
+        part = chosen(counts, **which)
+        times = {f"{threads(n)}, ns": cell(of_it, "ns") for n, of_it in part.groupby("threads")}
+        return {**times, "n (processes)": part.process.nunique()}
+
+    found = draw.summary(done(counts), {"interpreter": (), "interval": lengths(counts)}, row, "")
+    found.interval = found.interval.map(duration)
+    return found.rename(columns={"interval": "switch interval"}).fillna(draw.NOT_MEASURED)
 
 
 def cores_words(rows: pd.DataFrame) -> str:

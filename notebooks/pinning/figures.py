@@ -87,12 +87,12 @@ def latency_table(lateness: pd.DataFrame) -> pd.DataFrame:
 
 def race_table(races: pd.DataFrame) -> pd.DataFrame:
     """Updates lost by placement."""
-    columns = {
-        "updates lost, %": lambda races, **which: draw.Quantity(results.lost(races, **which), "%", 100),
-        "processes that lose any": lambda races, **which: str(results.losing(races, **which)),
-        "their share": results.losing,
-    }
-    return draw.summary(done(races), {"interpreter": PAIR, "placement": (FREE, APART, ONE_CORE)}, columns, "")
+
+    def row(races: pd.DataFrame, **which) -> dict:
+        losing, lost = results.losing(races, **which), draw.Quantity(results.lost(races, **which), "%", 100)
+        return {"updates lost, %": lost, "processes that lose any": str(losing), "their share": losing}
+
+    return draw.summary(done(races), {"interpreter": PAIR, "placement": (FREE, APART, ONE_CORE)}, row, "")
 
 
 def summary(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
