@@ -70,6 +70,23 @@ def test_a_table_holds_numbers_until_it_is_shown():
     assert (second["gain"], str(second["gain, low"])) == ("none", "nan")
 
 
+def test_a_summary_has_a_row_for_each_combination_that_is_there():
+    frame = pd.DataFrame({"interpreter": ["b", "a", "a"], "load": ["new", "known", "known"], "ns": [1.0, 2.0, 2.0]})
+    by = {"load": ("missing", "known"), "interpreter": ()}
+    found = draw.summary(
+        frame, by, {"ns": lambda frame, load, interpreter: Interval(2, 1, 3) if load == "known" else None}
+    )
+    assert found.astype(str).to_dict("list") == {
+        "load": ["known", "new"],
+        "CPython": ["a", "b"],
+        "ns": ["2.0 [1.0, 3.0]", draw.NOT_MEASURED],
+        "n": ["2", "1"],
+    }
+    by_row = draw.summary(frame, {"load": ()}, lambda frame, load: {"said": load.upper()}, "")
+    assert by_row.to_dict("list") == {"load": ["known", "new"], "said": ["KNOWN", "NEW"]}
+    assert list(draw.summary(pd.DataFrame(), by, {})) == ["load", "CPython"]
+
+
 def test_a_quantity_that_was_not_measured_is_words_everywhere():
     for nothing in (draw.Quantity(None), draw.Quantity(Interval(math.nan, math.nan, math.nan))):
         assert draw.spread_out(pd.DataFrame({"time": [nothing]})).time[0] == str(nothing)

@@ -255,6 +255,7 @@ def table(
 ) -> None:
     """Display a table without its index; `caption` says what is in it. A link below holds all of it as CSV.
 
+    frame: numbers with an interval are Quantities in it, so that both are made of the same.
     columns, rows: what is shown; the whole table is folded below it. fold: all of it is folded, under its caption.
     links: addresses, by the whole text of the cells and of the headings that lead there.
     keep: a name under which the notebook keeps the table, for pages that are no chapter (tables.py).

@@ -116,15 +116,12 @@ def plot_locks(figure, found: pd.DataFrame) -> None:
 def lock_table(runs: pd.DataFrame, scaled: pd.DataFrame, shared: str) -> pd.DataFrame:
     """What each lock costs a thread, ns: alone, and while others run; and the rate of two threads over that of one."""
     rows = []
-    for found in scaled[(scaled.shared == shared) & (scaled.threads == 2)].to_dict("records"):
-        which = {"name": found["name"], "shared": shared}
-        row = {"lock": found["name"], "1 thread, ns": draw.Quantity(results.alone(runs, threads=2, **which))}
+    for found in scaled[(scaled.shared == shared) & (scaled.threads == 2)].itertuples():
+        which = {"name": found.name, "shared": shared}
+        row = {"lock": found.name, "1 thread, ns": draw.Quantity(results.alone(runs, threads=2, **which))}
         for threads in sorted(set(runs[runs.shared == shared].threads)):
             row[f"each of {threads}, ns"] = draw.Quantity(results.of_each(runs, threads=int(threads), **which))
-        rows.append(
-            row
-            | {"rate, 2 / 1": draw.Quantity(Interval(*(found[of] for of in ("value", "low", "high")))), "n": found["n"]}
-        )
+        rows.append(row | {"rate, 2 / 1": draw.Quantity(Interval.of(found)), "n": found.n})
     return pd.DataFrame(rows)
 
 
