@@ -41,7 +41,8 @@ def test_a_table_is_kept_in_the_notebook_for_other_pages_with_its_mark(tmp_path,
     draw.start_page(False)
     outputs = []
     monkeypatch.setattr(draw, "display", lambda data, raw=False, metadata=None: outputs.append(metadata or {}))
-    frame = pd.DataFrame({"arm": ["a"], "time": ["1.5 ns [1.4, 1.6]"]})
+    times = [draw.Quantity(Interval(1.5, 1.4, 1.6), "ns"), draw.Quantity(Interval(math.inf, 2.0, math.inf)), "none"]
+    frame = pd.DataFrame({"arm": ["a", "b", "c"], "time": times})
     draw.table(frame, "What it took.", keep="times")
     cell = nbformat.v4.new_code_cell(
         outputs=[nbformat.v4.new_output("display_data", metadata=metadata) for metadata in outputs]
@@ -52,6 +53,44 @@ def test_a_table_is_kept_in_the_notebook_for_other_pages_with_its_mark(tmp_path,
     pd.testing.assert_frame_equal(found.frame, frame)
     assert (found.caption, found.mark) == ("What it took.", draw.SMOKE)
     assert tables.read("loaders", "nothing") is None
+
+
+def test_a_table_holds_numbers_until_it_is_shown():
+    third = Interval(1 / 3, 0.25, 0.5)
+    quantity = draw.Quantity(third, "%", 100, signed=True)
+    frame = pd.DataFrame({"arm": ["a & b", "a text that is longer than a cell"], "gain": [quantity, "none"]})
+    shown = draw.rows_of(frame, {"a & b": "there.html", "gain": "why.html"})
+    assert f"<td>{quantity}</td>" in shown
+    assert str(quantity) == f"+{draw.text(third, '%', 100)}"
+    assert '<td><a href="there.html">a &amp; b</a></td>' in shown
+    assert '<th><a href="why.html">gain</a></th>' in shown
+    assert '<td><div class="ffi-long">a text that is longer than a cell</div></td>' in shown
+    first, second = draw.spread_out(frame).to_dict("records")
+    assert first == {"arm": "a & b", "gain": 100 * third.value, "gain, unit": "%", "gain, low": 25, "gain, high": 50}
+    assert (second["gain"], str(second["gain, low"])) == ("none", "nan")
+
+
+def test_a_summary_has_a_row_for_each_combination_that_is_there():
+    frame = pd.DataFrame({"interpreter": ["b", "a", "a"], "load": ["new", "known", "known"], "ns": [1.0, 2.0, 2.0]})
+    by = {"load": ("missing", "known"), "interpreter": ()}
+    found = draw.summary(
+        frame, by, {"ns": lambda frame, load, interpreter: Interval(2, 1, 3) if load == "known" else None}
+    )
+    assert found.astype(str).to_dict("list") == {
+        "load": ["known", "new"],
+        "CPython": ["a", "b"],
+        "ns": ["2.0 [1.0, 3.0]", draw.NOT_MEASURED],
+        "n": ["2", "1"],
+    }
+    by_row = draw.summary(frame, {"load": ()}, lambda frame, load: {"said": load.upper()}, "")
+    assert by_row.to_dict("list") == {"load": ["known", "new"], "said": ["KNOWN", "NEW"]}
+    assert list(draw.summary(pd.DataFrame(), by, {})) == ["load", "CPython"]
+
+
+def test_a_quantity_that_was_not_measured_is_words_everywhere():
+    for nothing in (draw.Quantity(None), draw.Quantity(Interval(math.nan, math.nan, math.nan))):
+        assert draw.spread_out(pd.DataFrame({"time": [nothing]})).time[0] == str(nothing)
+    assert draw.Quantity(None).kept == draw.NOT_MEASURED
 
 
 def test_an_interval_without_width_is_not_printed_as_one():

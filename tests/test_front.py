@@ -260,10 +260,6 @@ def test_ways_add_up_and_fit():
         assert int(re.findall(r"^\| (\d+) ", clock, re.M)[-1]) == way["total"] - list(last.values())[-1]
     # The last takes every page that says how long it takes.
     assert found[2]["total"] > found[1]["total"]
-    assert front.minutes_of("Teaching: 25 minutes. Exercises: 15 minutes.", ["Teaching", "Exercise"]) == {
-        "Teaching": 25,
-        "Exercise": 15,
-    }
     with pytest.raises(Exception, match="no page"):
         front.ways([{"title": "x", "stops": [{"page": "notebooks/nowhere", "parts": []}]}])
 

@@ -7,13 +7,12 @@ import re
 import pytest
 
 from ffilab.judge.claims import chapter_names
-from ffilab.page.contents import split
+from ffilab.page.contents import PROOF, split, tags
 from ffilab.page.slides import glued
 from ffilab.run.paths import NOTEBOOKS
 
 # Words of a chapter, all its pages together.
 MOST = {"loaders": 1800, "outside": 3150}
-PROOF = re.compile(r"^## The proof$", re.M)
 # Of words, lines of code and pictures a minute.
 WORDS, LINES, SHOWN = 220, 20, 4 / 3
 
@@ -33,13 +32,12 @@ def in_sight(page) -> list:
     """The cells of a page that are not folded: none of the proof, none of a solution; markdown without its dropdowns."""
     cells, is_solution = [], False
     for cell in page.cells:
+        if PROOF in tags(cell):
+            break
         if cell.cell_type == "markdown":
             is_solution = is_solution or "{solution-start}" in cell.source
             if not is_solution:
-                before, *proof = PROOF.split(cell.source, maxsplit=1)
-                cells.append({**cell, "source": without_folds(before)})
-                if proof:
-                    break
+                cells.append({**cell, "source": without_folds(cell.source)})
             is_solution = is_solution and "{solution-end}" not in cell.source
         elif not is_solution:
             cells.append(cell)
@@ -64,11 +62,11 @@ def measured(page, chapter: str, texts: dict[str, str]) -> tuple[int, int, int]:
     """Words of prose, lines of code, and tables and figures of a page that are in sight."""
     words = lines = shown = 0
     for cell in in_sight(page):
-        source, tags = cell["source"], " ".join(cell["metadata"].get("tags", []))
+        source, tagged = cell["source"], " ".join(cell["metadata"].get("tags", []))
         if cell["cell_type"] == "code":
-            if not re.search(r"hide-(input|cell)|remove-(input|cell)", tags):
+            if not re.search(r"hide-(input|cell)|remove-(input|cell)", tagged):
                 lines += len([line for line in source.splitlines() if line.strip()])
-            if "remove" not in tags and "hide-cell" not in tags and "hide-output" not in tags:
+            if "remove" not in tagged and "hide-cell" not in tagged and "hide-output" not in tagged:
                 outputs = ["".join(output.get("data", {}).get("text/html", "")) for output in cell["outputs"]]
                 outputs = [re.sub(r"<details.*</details>", "", output, flags=re.S) for output in outputs]
                 shown += sum("ffi-figure" in output or "ffi-table" in output for output in outputs)
@@ -92,7 +90,7 @@ def test_a_chapter_is_as_long_as_its_head_says(chapter, executed):
         words, lines, shown = measured(page, chapter, texts)
         total += words
         minutes = 5 * math.ceil((words / WORDS + lines / LINES + shown / SHOWN) / 5)
-        said = re.search(r"Teaching: (\d+) minutes", page.cells[0].source)
+        said = page.cells[0].metadata.get("minutes")
         counted = f"{name}: {words} words, {lines} lines of code, {shown} tables and figures: {minutes} minutes"
-        assert said is None or int(said[1]) == minutes, counted
+        assert said is None or said["teaching"] == minutes, counted
     assert total <= MOST.get(chapter, 3000), f"{chapter}: {total} words"

@@ -7,7 +7,7 @@ import pytest
 
 from ffilab.judge.claims import chapter_names
 from ffilab.page import lessons
-from ffilab.page.contents import Chapter
+from ffilab.page.contents import PROOF, SAID, Chapter, tags
 from ffilab.run.paths import NOTEBOOKS
 
 CHAPTERS = chapter_names()
@@ -15,7 +15,7 @@ HEAD = re.compile(
     r"# [^\n]+\n\n(?:(?!```)[^\n]+\n)*\n?```\{admonition\} (In this chapter|On this page)\n:class: note( dropdown)?\n"
     r"\*\*Questions\*\*\n\n(?P<questions>(?:- .+\n)+)\n"
     r"\*\*Objectives\*\*\n\n(?P<objectives>(?:- .+\n)+)\n"
-    r"Teaching: \d+ minutes\. Exercises: \d+ minutes\. .+\n```"
+    r"Teaching: (?P<teaching>\d+) minutes\. Exercises: (?P<exercises>\d+) minutes\. .+\n```"
 )
 
 
@@ -26,11 +26,21 @@ def typed(chapter):
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_each_page_begins_with_questions_objectives_and_minutes(chapter):
-    for opening in Chapter(chapter).openings:
+    for opening, minutes in zip(Chapter(chapter).openings, Chapter(chapter).minutes.values()):
         head = HEAD.match(opening)
         assert head, f"{chapter}: {opening[:60]}"
+        assert {part: int(head[part]) for part in ("exercises", "teaching")} == minutes, (
+            "the cell's metadata say otherwise"
+        )
         assert all(line.endswith("?") for line in head["questions"].splitlines()), head["questions"]
         assert all(line.startswith("- You will ") for line in head["objectives"].splitlines()), head["objectives"]
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_tags_say_where_the_proof_begins_and_which_cell_glues_sentences(chapter):
+    for cell in Chapter(chapter).notebook.cells:
+        assert (PROOF in tags(cell)) == ("## The proof" in cell.source.splitlines()), cell.id
+        assert (SAID in tags(cell)) == cell.source.startswith("chapter.sentences("), cell.id
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)

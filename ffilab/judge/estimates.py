@@ -163,6 +163,9 @@ class Share(Estimate):
     events: int
     trials: int
 
+    def __str__(self) -> str:
+        return f"{self.events} of {self.trials}"
+
     def at(self, level: float = LEVEL) -> Interval:
         # As scipy.stats.binomtest(...).proportion_ci(method="exact") says, which searches for it.
         k, n, tail = self.events, self.trials, (1 - level) / 2

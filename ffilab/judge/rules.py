@@ -278,7 +278,7 @@ class Event(Rule):
     def of(self, estimate: Estimate, interval: Interval) -> Answer:
         share = estimate
         if share.events:
-            return Answer(self.seen, f"it happened in {share.events} of {share.trials} runs", share.trials)
+            return Answer(self.seen, f"it happened in {share} runs", share.trials)
         none = f"not seen in {share.trials} runs, so rarer than {share.at().high:.1%}"
         if share.never(self.rate):
             return Answer(self.unseen, none, share.trials)

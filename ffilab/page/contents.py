@@ -26,8 +26,8 @@ FACTS = "page.json"
 OF_FACTS = {"digests", "records", "read"}
 # A cell with this tag and a name begins another page of the chapter: `page:choosing`. Its source begins with the heading.
 NEW_PAGE = "page:"
-# The cell that glues what the run says.
-SENTENCES = "chapter.sentences("
+# Tags of the cell that glues what the run says, and of the one where the proof of a page begins.
+SAID, PROOF = "said", "proof"
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,12 @@ class Chapter:
         return [page.cells[0].source for page in split(self.notebook, self.name).values()]
 
     @property
+    def minutes(self) -> dict[str, dict[str, int]]:
+        """Return the minutes of teaching and of exercises, by page: metadata of its first cell; empty if it has none."""
+        openings = (page.cells[0] for page in split(self.notebook, self.name).values())
+        return dict(zip(self.pages, [opening.metadata.get("minutes", {}) for opening in openings]))
+
+    @property
     def pages(self) -> list[str]:
         """Return its pages as the table of contents names them, in order: see `split`."""
         return [f"notebooks/{self.name}/{name}" for name in split(self.notebook, self.name)]
@@ -145,14 +151,19 @@ def kept(notebook: nbformat.NotebookNode) -> dict:
     return {name: what for one in outputs for name, what in one.get("metadata", {}).get(KEPT, {}).items()}
 
 
+def tags(cell: nbformat.NotebookNode) -> list[str]:
+    """Return the tags of a cell."""
+    return cell.metadata.get("tags", [])
+
+
 def split(notebook: nbformat.NotebookNode, first: str) -> dict[str, nbformat.NotebookNode]:
     """Split a notebook into its pages, by name: a long chapter is measured in one session and read in several pages.
 
     What a run says is glued in one cell; each page gets a copy, as none knows what is glued on another.
     """
-    parts, said = {first: []}, [cell for cell in notebook.cells if cell.source.startswith(SENTENCES)]
+    parts, said = {first: []}, [cell for cell in notebook.cells if SAID in tags(cell)]
     for cell in notebook.cells:
-        named = [tag.removeprefix(NEW_PAGE) for tag in cell.metadata.get("tags", []) if tag.startswith(NEW_PAGE)]
+        named = [tag.removeprefix(NEW_PAGE) for tag in tags(cell) if tag.startswith(NEW_PAGE)]
         if named:
             parts[named[0]] = []
         if cell not in said:

@@ -8,13 +8,16 @@ import html
 import json
 import math
 import re
+from collections.abc import Callable, Iterable
+from dataclasses import astuple, dataclass
 from functools import partial
 
 import pandas as pd
 from IPython.display import HTML, Markdown, display
+from pandas.api.types import is_numeric_dtype
 
 from ffilab.judge import controls, ledger, statistics
-from ffilab.judge.estimates import LEVEL, Interval  # noqa: F401
+from ffilab.judge.estimates import LEVEL, Estimate, Interval  # noqa: F401
 from ffilab.judge.questions import OPEN, above
 from ffilab.judge.wording import NOT_MEASURED, bounds, capital, listed, number, text, words  # noqa: F401
 from ffilab.measure.plan import EMPTY
@@ -22,7 +25,6 @@ from ffilab.measure.record import Record
 from ffilab.page.player import Scenes, as_data, lanes_of, plot_scene
 from ffilab.page.plots import GRID, INK, MARKERS, PALETTE, intervals, legend_above, pictures, plain_ticks  # noqa: F401
 from ffilab.page.words import translated
-from ffilab.page.words import words as catalogue
 
 # Which of the two is seen: the book's theme, or JupyterLab's, says so on an outer element.
 SWITCH = """<style>
@@ -34,6 +36,8 @@ html[data-theme=dark] .ffi-light, body[data-jp-theme-light=false] .ffi-light {di
 @media (max-width: 600px) {.ffi-figure img {max-width: none; width: 40rem}}
 .ffi-csv {font-size: 0.8em; text-align: right; margin: 0}
 </style>"""
+# A cell with a longer text wraps.
+SHORT = 25
 SMOKE = "smoke test: no result"
 GLUE_PREFIX = "application/papermill.record/"
 # In the metadata of an output: what the notebook keeps for the press, whose modules need more than a kernel has.
@@ -151,24 +155,85 @@ def csv_link(frame: pd.DataFrame, name: str) -> str:
     return f'<p class="ffi-csv"><a download="{name}.csv" href="data:text/csv;base64,{data}">CSV</a></p>'
 
 
-WITH_BOUNDS = re.compile(
-    r"(?P<value>[-+]?[\d,.]+)(?: (?P<unit>\S+))? \[(?P<low>[-+]?[\d,.]+), (?P<high>[-+]?[\d,.]+)\]"
-)
+@dataclass(frozen=True)
+class Quantity:
+    """A number in a cell of a table: data until it is shown, as a string what `words` makes of it.
+
+    estimate: None if it was not measured. unit, factor: as of `words`. signed: a positive number gets a plus sign.
+    """
+
+    estimate: Estimate | None
+    unit: str = ""
+    factor: float = 1
+    signed: bool = False
+
+    def __str__(self) -> str:
+        is_positive = self.estimate is not None and self.estimate.interval.value * self.factor > 0
+        return "+" * (self.signed and is_positive) + words(self.estimate, self.unit, self.factor)
+
+    @property
+    def columns(self) -> dict[str, float | str]:
+        """Its cells of a CSV file, by how the names of their columns end: at full precision, in its unit. Only words if there is no number."""
+        if self.estimate is None or math.isnan(self.estimate.interval.value):
+            return {"": str(self)}
+        value, low, high = (part * self.factor for part in astuple(self.estimate.interval))
+        return {"": value, **({", unit": self.unit} if self.unit else {}), ", low": low, ", high": high}
+
+    @property
+    def kept(self) -> dict | str:
+        """What a notebook keeps of it; JSON has no infinity, and pandas writes ten digits."""
+        if self.estimate is None:
+            return str(self)
+        interval = [repr(float(part)) for part in astuple(self.estimate.interval)]
+        return {"interval": interval, "unit": self.unit, "factor": self.factor, "signed": self.signed}
+
+    @classmethod
+    def read(cls, kept):
+        """Read a kept cell of a table, also one that is no quantity."""
+        if not isinstance(kept, dict):
+            return kept
+        return cls(Interval(*map(float, kept["interval"])), kept["unit"], kept["factor"], kept["signed"])
+
+
+def cell(found):
+    """Make a cell of a table: an estimate becomes a quantity, None too, and all else stays."""
+    return Quantity(found) if found is None or isinstance(found, Estimate) else found
+
+
+def summary(
+    frame: pd.DataFrame, by: dict[str, Iterable], columns: dict[str, Callable] | Callable, count: str = "n"
+) -> pd.DataFrame:
+    """Return a row for each combination of values in the columns `by` that `frame` has.
+
+    by: the values that are known beforehand, in their order; others follow, sorted. columns: by title, a function of the frame that takes
+    a combination as keywords; or one such function that gives the cells of a row by title. count: title of the last column, the rows of
+    a combination; empty for none.
+    """
+    frame = frame.reindex(columns=[*by]) if frame.empty else frame
+    orders = {name: [*known, *sorted({*frame[name].dropna()}.difference(known))] for name, known in by.items()}
+    groups = frame.groupby([pd.Categorical(frame[name], order) for name, order in orders.items()], observed=True)
+    rows = []
+    for which, part in groups:
+        case = dict(zip(by, which))
+        found = (
+            columns(frame, **case) if callable(columns) else {title: of(frame, **case) for title, of in columns.items()}
+        )
+        cells = {title: cell(one) for title, one in found.items()}
+        rows.append({**case, **cells, **({count: len(part)} if count else {})})
+    return pd.DataFrame(rows, columns=None if rows else [*by]).rename(columns={"interpreter": "CPython"})
 
 
 def spread_out(frame: pd.DataFrame) -> pd.DataFrame:
-    """Split columns whose cells read `1.5 ns [1.4, 1.6]` into value, unit and bounds."""
+    """Split columns that hold quantities into value, unit and bounds, at full precision."""
     columns = {}
-    for name in frame.columns:
-        cells = frame[name].astype(str)
-        parts = cells.str.extract(rf"^{WITH_BOUNDS.pattern}$")
-        if parts.low.isna().all():
-            columns[name] = frame[name]
+    for name, column in frame.items():
+        if not any(isinstance(cell, Quantity) for cell in column):
+            columns[name] = column
             continue
-        columns[name] = parts.value.fillna(cells)
-        for part in ("unit", "low", "high"):
-            if parts[part].notna().any():
-                columns[f"{name}, {part}"] = parts[part]
+        parts = pd.DataFrame(
+            [cell.columns if isinstance(cell, Quantity) else {"": cell} for cell in column], frame.index, dtype=object
+        )
+        columns |= {f"{name}{part}": parts[part] for part in parts}
     return pd.DataFrame(columns)
 
 
@@ -190,6 +255,7 @@ def table(
 ) -> None:
     """Display a table without its index; `caption` says what is in it. A link below holds all of it as CSV.
 
+    frame: numbers with an interval are Quantities in it, so that both are made of the same.
     columns, rows: what is shown; the whole table is folded below it. fold: all of it is folded, under its caption.
     links: addresses, by the whole text of the cells and of the headings that lead there.
     keep: a name under which the notebook keeps the table, for pages that are no chapter (tables.py).
@@ -216,12 +282,29 @@ def table(
 
 def rows_of(frame: pd.DataFrame, links: dict[str, str] | None = None) -> str:
     """Return a table as HTML, in a box that can scroll."""
-    if catalogue():
-        frame = frame.rename(columns=catalogue()).replace(catalogue())
-    text = linked(frame.to_html(index=False, border=0, justify="left"), links or {})
-    # A text wraps; a value and its interval do not.
-    text = re.sub(r"<td>((?![^<]*\[[-−\d])[^<]{26,})</td>", r'<td class="ffi-long">\1</td>', text)
-    return f'<div class="ffi-table" style="overflow-x: auto">{text}</div>'
+    return f'<div class="ffi-table" style="overflow-x: auto">{bare(frame, links)}</div>'
+
+
+def bare(frame: pd.DataFrame, links: dict[str, str] | None = None, absent: str = "NaN") -> str:
+    """Return a table as HTML. absent: what stands in a cell without a value."""
+
+    def head(said) -> str:
+        said = translated(str(said))
+        address, shown = (links or {}).get(said), html.escape(said, quote=False)
+        return f'<a href="{html.escape(address)}">{shown}</a>' if address else shown
+
+    def body(value):
+        if not isinstance(value, str | Quantity):
+            return math.nan if value is None else value
+        # A text wraps; a value and its interval do not.
+        is_long = isinstance(value, str) and len(translated(value)) > SHORT
+        return f'<div class="ffi-long">{head(value)}</div>' if is_long else head(value)
+
+    cells = {
+        head(name): column if is_numeric_dtype(column) else pd.Series(map(body, column), column.index, object)
+        for name, column in frame.items()
+    }
+    return pd.DataFrame(cells).to_html(index=False, border=0, justify="left", na_rep=absent, escape=False)
 
 
 def folded(title: str, shown: str) -> str:
@@ -232,7 +315,7 @@ def folded(title: str, shown: str) -> str:
 def arms(record: Record) -> None:
     """Display every arm of a run, in a fold, with what its controls say: also those that a reader has added."""
     rows = [
-        {"arm": arm, "CPython": label, "ns a pass": text(statistics.per_call(record, (label, arm)))}
+        {"arm": arm, "CPython": label, "ns a pass": Quantity(statistics.per_call(record, (label, arm)))}
         for label, arm in (cell.split("/", 1) for cell in record.loops)
         if not arm.startswith((EMPTY, "control"))
     ]
@@ -246,6 +329,7 @@ def arms(record: Record) -> None:
 
 def keep_table(frame: pd.DataFrame, caption: str, name: str) -> None:
     """Keep a table in the notebook without showing it, for pages that are no chapter (tables.py)."""
+    frame = frame.map(lambda cell: cell.kept if isinstance(cell, Quantity) else cell)
     table = {"caption": caption, "mark": mark(), **json.loads(frame.to_json(orient="split", index=False))}
     keep(f"table {name}", table)
 
@@ -255,22 +339,12 @@ def keep(name: str, what: dict) -> None:
     _glued(name, "text/plain", "''", **{KEPT: {name: what}})
 
 
-def linked(rows: str, links: dict[str, str]) -> str:
-    """Turn cells of a table in HTML whose whole text is a key of `links` into links."""
-
-    def lead(cell: re.Match) -> str:
-        address = links.get(html.unescape(cell[2]))
-        return f'{cell[1]}<a href="{html.escape(address)}">{cell[2]}</a>{cell[3]}' if address else cell[0]
-
-    return re.sub(r"(<t[hd]>)([^<]+)(</t[hd]>)", lead, rows)
-
-
 def false_alarms(record: Record, copies: list[tuple[str, str]]) -> pd.DataFrame:
     """Return the running A/A test as a table: each (arm, second copy of it) on every interpreter."""
     rows = []
     for label, arm, comparison in statistics.false_alarms(record, copies):
         alarm = "no" if above(comparison.ratio, 1) == OPEN else "yes"
-        rows.append((label, arm, text(comparison.ratio), comparison.estimate.n, percent(comparison.mde), alarm))
+        rows.append((label, arm, Quantity(comparison.ratio), comparison.estimate.n, percent(comparison.mde), alarm))
     columns = ["CPython", "arm", "same / same", "n (layouts)", "smallest effect to be found", "false alarm"]
     return pd.DataFrame(rows, columns=columns)
 

@@ -5,15 +5,16 @@ from sphinx.application import Sphinx
 
 # The name of each language in its own words, and as HTML names it. A page in one ends in its name.
 LANGUAGES = {"zh_TW": ("正體中文", "zh-Hant-TW")}
-TITLE = "The proof"
+# The class of the section, from the tag of its cell (render.py).
+PROOF = "ffi-proof"
 SUMMARY = "How these numbers were made, and what says that they may be trusted"
 
 
 def fold(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Put what stands below the heading of a proof into an element that opens."""
     for section in doctree.findall(nodes.section):
-        if section[0].astext() == TITLE:
-            section.insert(1, nodes.raw("", f'<details class="ffi-proof"><summary>{SUMMARY}</summary>', format="html"))
+        if PROOF in section["classes"]:
+            section.insert(1, nodes.raw("", f'<details class="{PROOF}"><summary>{SUMMARY}</summary>', format="html"))
             section.append(nodes.raw("", "</details>", format="html"))
 
 

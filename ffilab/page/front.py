@@ -24,6 +24,8 @@ from ffilab.run.paths import ROOT
 
 FILE = ROOT / "book" / "front.toml"
 SURPRISES, LABELLED = 3, 3
+# The parts of a way's stop, by the minutes of its page.
+PARTS = {"Teaching": "teaching", "Exercise": "exercises"}
 # Two times that differ by less make no choice.
 MATTERS = 0.02
 # What a pair is answered with, the beginning of it in bold; the page's script fills the same sentences. The faster one is {a}.
@@ -247,26 +249,21 @@ def chooser(tree: Path) -> str:
     )
 
 
-def minutes_of(opening: str, parts: list[str]) -> dict[str, int]:
-    """Return the minutes that a page's opening states for each of these parts, without those that it does not have."""
-    found = {part: sum(map(int, re.findall(rf"{part}s?: (\d+) minutes", opening))) for part in parts}
-    return {part: minutes for part, minutes in found.items() if minutes}
-
-
 def ways(declared: list[dict]) -> list[dict]:
     """Return each way with the minutes of its stops, as the pages state them, without stops that it has no time for. Raises UserError
     for an unknown page."""
-    openings = {page: text for chapter in chapters() for page, text in zip(chapter.pages, chapter.openings)}
+    minutes = {page: stated for chapter in chapters() for page, stated in chapter.minutes.items()}
     toc = (ROOT / "_toc.yml").read_text()
-    both = ["Teaching", "Exercise"]
-    everything = [{"page": page, "parts": both} for page in sorted(openings, key=toc.find) if f"{page}\n" in toc]
+    everything = [{"page": page, "parts": list(PARTS)} for page in sorted(minutes, key=toc.find) if f"{page}\n" in toc]
     totalled = []
     for way in declared:
         stops, total = [], 0
         for stop in way["stops"] or everything:
-            if stop["page"] not in openings | {"": ""}:
+            if stop["page"] not in minutes | {"": {}}:
                 raise UserError(f"{FILE.name}: there is no page {stop['page']!r}.")
-            parts = minutes_of(openings[stop["page"]], stop["parts"]) if stop["page"] else stop["parts"]
+            parts, stated = stop["parts"], minutes.get(stop["page"], {})
+            if stop["page"]:
+                parts = {part: stated[PARTS[part]] for part in parts if stated.get(PARTS[part])}
             took = sum(parts.values())
             if parts and total + took <= way.get("minutes", math.inf):
                 stops.append({**stop, "parts": parts, "took": took})

@@ -4,7 +4,6 @@ Each is a function of the assembled source tree, in which sections are looked up
 of the book found.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -78,9 +77,8 @@ def course_page() -> str:
     """Show the minutes that each chapter states, and the Jupyter kernel that it needs."""
     rows = []
     for chapter in in_order():
-        text = "\n".join(chapter.openings)
-        stated = [sum(map(int, re.findall(rf"{part}: (\d+) minutes", text))) for part in ("Teaching", "Exercises?")]
-        rows.append((chapter, *stated))
+        stated = chapter.minutes.values()
+        rows.append((chapter, *(sum(page.get(part, 0) for page in stated) for part in ("teaching", "exercises"))))
     return filled("course.md", rows=rows)
 
 

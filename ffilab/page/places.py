@@ -112,7 +112,7 @@ def again(shown: Shown, tree: Path) -> str:
         kept=kept,
         heading=heading,
         short=draw.short(kept.mark),
-        rows=kept.frame.to_html(index=False, border=0, justify="left", na_rep=""),
+        rows=draw.bare(kept.frame, absent=""),
         where=link(tree, shown.link) if shown.link else "",
         since=since(shown.chapter),
         csv=files.csv_link(kept.frame, "table", tree),

@@ -11,9 +11,9 @@ import click
 import nbformat
 
 from ffilab.judge import ledger
-from ffilab.page import files, ledger_page, matrix, parts, slides, terms, translation, words
+from ffilab.page import files, fold, ledger_page, matrix, parts, slides, terms, translation, words
 from ffilab.page.advice import Copy
-from ffilab.page.contents import Chapter, chapters, split
+from ffilab.page.contents import PROOF, Chapter, chapters, split, tags
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, BY_PRODUCTS, HTML, LOGS, NATIVE, NOTEBOOKS, ROOT, swap
 from ffilab.run.progress import say, step
@@ -102,7 +102,7 @@ def assemble(tree: Path) -> Path:
             if name in measured and not gone(measured[name], folder):
                 typed = [c for c in measured[name].cells if c.cell_type == "markdown" and c.id != BANNER]
                 for cell, linked in zip(typed, terms.linked([cell.source for cell in typed], glossary)):
-                    cell.source = linked
+                    cell.source = f"```{{rst-class}} {fold.PROOF}\n```\n\n{linked}" if PROOF in tags(cell) else linked
                 files.set_apart(measured[name], tree / "book" / "_static", "../../_static")
                 for language in languages if name == chapter.name else ():
                     translation.switch(measured[name], name, language)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from ffilab.page.contents import Chapter, kept
+from ffilab.page.draw import Quantity
 from ffilab.run.errors import UserError
 
 
@@ -28,7 +29,8 @@ def read(of: str, name: str) -> Table | None:
         return None
     try:
         table = _kept(chapter, chapter.executed.stat().st_mtime_ns)[f"table {name}"]
-        return Table(pd.DataFrame(table["data"], columns=table["columns"]), table["caption"], table["mark"])
+        rows = [[Quantity.read(cell) for cell in row] for row in table["data"]]
+        return Table(pd.DataFrame(rows, columns=table["columns"]), table["caption"], table["mark"])
     except (UserError, KeyError, TypeError, ValueError):
         return None
 

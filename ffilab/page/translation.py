@@ -10,9 +10,9 @@ from copy import deepcopy
 
 import nbformat
 
-from ffilab.page.contents import SENTENCES, Chapter
+from ffilab.page.contents import PROOF, SAID, Chapter, tags
 from ffilab.page.execute import execute
-from ffilab.page.fold import LANGUAGES, TITLE
+from ffilab.page.fold import LANGUAGES
 from ffilab.page.templates import filled
 from ffilab.run.paths import BUILD, EXECUTED, NOTEBOOKS
 
@@ -52,19 +52,19 @@ def page(notebook: nbformat.NotebookNode, chapter: str, language: str) -> nbform
     """Return an executed page with its prose in that language: without the proof, and without what is folded in outputs."""
     translated, kept, is_proof, is_exercise = cells(chapter, language), [], False, False
     for cell in deepcopy(notebook.cells):
+        is_proof = is_proof or PROOF in tags(cell)
         if cell.cell_type == "markdown":
-            is_proof = is_proof or bool(re.search(rf"^## {TITLE}$", cell.source, re.M))
             is_exercise = is_exercise or "{exercise}" in cell.source
             source = translated.get(cell.id, cell.source)
             # Both pages have the same exercises, and a label is one in the whole book.
             cell.source = LABEL.sub(rf"\g<0>-{language}", source)
-        elif is_exercise and not cell.source.startswith(SENTENCES):
+        elif is_exercise and SAID not in tags(cell):
             # What a check prints is English.
             cell.outputs = []
         for output in cell.get("outputs", []):
             if "text/html" in output.get("data", {}):
                 output.data["text/html"] = FOLDED.sub("", output.data["text/html"])
-        if not is_proof or cell.source.startswith(SENTENCES):
+        if not is_proof or SAID in tags(cell):
             kept.append(cell)
     kept.append(nbformat.v4.new_markdown_cell(filled(f"proof.{language}.md", chapter=chapter), id=f"proof-{language}"))
     return nbformat.NotebookNode({**notebook, "cells": kept})

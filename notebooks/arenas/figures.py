@@ -1,6 +1,7 @@
 """What the chapter "Arenas" shows: tables and figures."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import pandas as pd
 import seaborn as sns
@@ -41,33 +42,27 @@ TALK_RSS = {(AS_RUN, f"{GIL}{ON}"): "0.59", (AS_RUN, f"{FREE_THREADED}{ON}"): "3
 SPOKEN_OF = ("arena_max", "mmap_threshold", "trim_threshold", "tcache_count")
 
 
-def shown(frame: pd.DataFrame, column: str) -> str:
-    """Trimmed mean of a column with its interval in words; a value that all processes share, alone."""
-    found = interval_of(frame, column)
-    return draw.number(found.value, 0) if found and found.low == found.high else draw.words(found)
+def shown(frame: pd.DataFrame, column: str, **which) -> Interval | str | None:
+    """Trimmed mean of a column with its interval; a value that all processes share, alone."""
+    found = interval_of(frame, column, **which)
+    return draw.number(found.value, 0) if found and found.low == found.high else found
 
 
-def shown_positive(frame: pd.DataFrame, column: str) -> str:
+def shown_positive(frame: pd.DataFrame, column: str, **which) -> Interval | str | None:
     """The same of what cannot fall below 0 and differs many times over: on the scale of logarithms."""
-    found = results.positive(frame, column)
-    return shown(frame, column) if found is None or found.low == found.high else draw.text(found)
+    found = results.positive(chosen(frame, **which), column)
+    return shown(frame, column, **which) if found is None or found.low == found.high else found
 
 
-def counted(frame: pd.DataFrame, column: str) -> str:
+def counted(frame: pd.DataFrame, column: str, **which) -> str:
     """Median of a number that has a cap, with its smallest and largest."""
-    values = pd.to_numeric(frame[column]).dropna()
+    values = pd.to_numeric(chosen(frame, **which)[column]).dropna()
     return draw.NOT_MEASURED if values.empty else results.middle(values)
 
 
 def table(frame: pd.DataFrame, by: dict[str, Iterable], columns: dict[str, tuple[Callable, str]]) -> pd.DataFrame:
-    """A row for each combination of what stands in the columns `by`, each with its known values in order; in it what `columns`
-    show of its processes, by title: a function and the column that it looks at."""
-    orders = {column: results.names(frame, column, known) for column, known in by.items()}
-    frame = frame.assign(**{column: pd.Categorical(frame[column], order) for column, order in orders.items()})
-    return pd.DataFrame(
-        {**dict(zip(by, which)), **{title: show(part, one) for title, (show, one) in columns.items()}, "n": len(part)}
-        for which, part in frame.groupby(list(by), observed=True)
-    )
+    """A row for each combination of what stands in the columns `by`; columns: by title, a function and the column that it looks at."""
+    return draw.summary(frame, by, {title: partial(show, column=column) for title, (show, column) in columns.items()})
 
 
 def printout_table() -> pd.DataFrame:
@@ -254,8 +249,8 @@ def scenarios_table(found: pd.DataFrame, missing: dict[str, str]) -> pd.DataFram
             row[name] = f"{rating.get(name, '')} {first.value:.3g}".strip() if first else draw.NOT_MEASURED
             full = []
             for arm, part in parts.items():
-                more = f"; p50 {shown_positive(part, 'beside')}" if part.beside.notna().any() else ""
-                full.append(f"{arm}: {shown_positive(part, 'value')}{more}")
+                more = f"; p50 {draw.cell(shown_positive(part, 'beside'))}" if part.beside.notna().any() else ""
+                full.append(f"{arm}: {draw.cell(shown_positive(part, 'value'))}{more}")
             whole[f"{name}, in full"] = missing.get(name) or "; ".join(full)
         rows.append(row | whole)
     return pd.DataFrame(rows)

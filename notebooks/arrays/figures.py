@@ -60,12 +60,12 @@ def costs(session: Session) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def cell(record: Record, label: str, arm: str) -> str:
+def cell(record: Record, label: str, arm: str) -> draw.Quantity | str:
     """ns in words, or why there are none; a dash where nobody asked."""
     if not record.has(label, arm) and (label, arm) not in record.missing:
         return "–"
     found = results.price(record, label, arm)
-    return found if isinstance(found, str) else draw.words(found)
+    return found if isinstance(found, str) else draw.Quantity(found)
 
 
 def plot_fates(figure, grid: pd.DataFrame) -> None:
@@ -84,37 +84,31 @@ def plot_fates(figure, grid: pd.DataFrame) -> None:
 
 def fate_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Which tools refuse, copy and misread each array."""
-    by = {fate: results.by_fate(rows, fate) for fate in (REFUSED, COPIED, WRONG, IN_PLACE)}
-    errors = chosen(rows, ended="ok", fate=REFUSED).groupby("given").by.unique()
+    heads = {"refused by": REFUSED, "copied by": COPIED, "read wrongly by": WRONG, "read in place by": IN_PLACE}
+    found = {head: results.by_fate(rows, fate) for head, fate in heads.items()}
+    well = chosen(rows, ended="ok")
+    found["errors"] = chosen(well, fate=REFUSED).groupby("given").by.agg(lambda errors: sorted(set(errors)))
     return pd.DataFrame(
-        {
-            "given": given,
-            "refused by": ", ".join(by[REFUSED].get(given, [])) or "none",
-            "copied by": ", ".join(by[COPIED].get(given, [])) or "none",
-            "read wrongly by": ", ".join(by[WRONG].get(given, [])) or "none",
-            "read in place by": ", ".join(by[IN_PLACE].get(given, [])) or "none",
-            "errors": ", ".join(sorted(errors.get(given, []))) or "none",
-        }
-        for given in dict.fromkeys(chosen(rows, ended="ok").given)
+        {"given": given, **{head: ", ".join(each.get(given, [])) or "none" for head, each in found.items()}}
+        for given in dict.fromkeys(well.given)
     )
 
 
 def ownership_table(owners: pd.DataFrame) -> pd.DataFrame:
     """What comes out of each tool, on both builds and in all processes."""
-    well = chosen(owners, ended="ok")
-    return pd.DataFrame(
-        {
-            "way out": way,
+
+    def row(owners: pd.DataFrame, **which) -> dict[str, str]:
+        part = chosen(owners, **which)
+        return {
             "base": " or ".join(sorted(set(part.base))),
             "a view keeps it": yes(part.outlives),
             "freed": yes(part.freed),
             "writable": yes(part.writable),
             "nothing kept on the way in": yes(part["lets go"]),
-            "n (processes)": len(part),
         }
-        for way in WAYS_OUT
-        if len(part := well[well.way == way])
-    )
+
+    found = draw.summary(chosen(owners, ended="ok"), {"way": WAYS_OUT}, row, "n (processes)")
+    return found.rename(columns={"way": "way out"})
 
 
 def yes(column: pd.Series) -> str:
@@ -125,13 +119,13 @@ def yes(column: pd.Series) -> str:
 
 def mixture_table(beside: pd.DataFrame) -> pd.DataFrame:
     """Calls that read a mixture, by tool: over all processes."""
-    well = chosen(beside, ended="ok")
-    return pd.DataFrame(
-        {
-            "tool": tool,
-            "processes that met one": f"{int((part.mixed.astype(int) > 0).sum())} of {len(part)}",
+
+    def row(beside: pd.DataFrame, **which) -> dict[str, str]:
+        part = chosen(beside, **which)
+        met = f"{int((part.mixed.astype(int) > 0).sum())} of {len(part)}"
+        return {
+            "processes that met one": met,
             "calls that read a mixture": f"{part.mixed.sum() / part.reads.sum():.2%}",
         }
-        for tool in TOOLS
-        if len(part := well[well.tool == tool])
-    )
+
+    return draw.summary(chosen(beside, ended="ok"), {"tool": TOOLS}, row, "")

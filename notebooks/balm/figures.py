@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Collection
+from functools import partial
 
 import pandas as pd
 
-from ffilab.judge.estimates import Interval
+from ffilab.judge.estimates import Estimate, Interval
 from ffilab.judge.processes import chosen, interval_of
 from ffilab.judge.questions import NO, above
 from ffilab.measure.record import Record
@@ -40,18 +41,17 @@ def absent(record: Record, label: str, arm: str) -> str:
     return f"{draw.NOT_MEASURED} ({reason})" if reason else draw.NOT_MEASURED
 
 
+def faults(runs: pd.DataFrame, **which) -> Estimate | str | None:
+    """Page faults for each tuple; so few that none belongs to a tuple are not spelled out."""
+    found = results.faults(chosen(runs, **which))
+    return "fewer than 0.1" if found and above(found, 0.1) == NO else found
+
+
 def table(runs: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """A row for each combination of these columns: ns for each string and, where they were counted, page faults for each tuple."""
-    rows = []
-    for which, part in runs.sort_values(by, kind="stable").groupby(by, sort=False):
-        row = {**dict(zip(by, which)), "ns a string": draw.words(interval_of(part, "ns"))}
-        if "faults" in part:
-            faults = results.faults(part)
-            # So few that none belongs to a tuple are not spelled out.
-            few = faults and above(faults, 0.1) == NO
-            row["page faults a tuple"] = "fewer than 0.1" if few else draw.words(faults)
-        rows.append({**row, "n": len(part)})
-    return pd.DataFrame(rows).rename(columns={"interpreter": "CPython", "method": "strings"})
+    columns = {"ns a string": partial(interval_of, column="ns")}
+    columns |= {"page faults a tuple": faults} if "faults" in runs else {}
+    return draw.summary(runs, dict.fromkeys(by, ()), columns).rename(columns={"method": "strings"})
 
 
 def original_table(runs: pd.DataFrame) -> pd.DataFrame:
@@ -62,7 +62,7 @@ def original_table(runs: pd.DataFrame) -> pd.DataFrame:
         new, one = (PUBLISHED_MS.get((way, threads)) for way in (e.NEW, method))
         published.append(f"{new / one:.2f}" if new and one else "")
         gain = results.original_ratio(runs, (e.NEW, threads), (method, threads))
-        here.append("1" if method == e.NEW else draw.words(gain))
+        here.append("1" if method == e.NEW else draw.Quantity(gain))
     return found.assign(**{"times as fast as new": here, "published": published})
 
 
@@ -73,8 +73,8 @@ def ways_table(record: Record) -> pd.DataFrame:
         row = {"strings": name}
         for label in record.interpreters:
             found, gain = cost(record, label, name), faster(record, label, name)
-            row[f"{label}, ns"] = draw.text(found) if found else absent(record, label, name)
-            row[f"{label}, times as fast"] = "1" if name == e.NEW else draw.words(gain)
+            row[f"{label}, ns"] = draw.Quantity(found) if found else absent(record, label, name)
+            row[f"{label}, times as fast"] = "1" if name == e.NEW else draw.Quantity(gain)
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -150,7 +150,7 @@ def memory_table(runs: pd.DataFrame) -> pd.DataFrame:
     for label in e.PAIR:
         for method in e.ALIVE if runs.empty else dict.fromkeys([*e.ALIVE, *runs.method]):
             found = [results.resident(runs, label, method, when) for when in ("alive", "after")]
-            alive, after = (one if isinstance(one, str) else draw.words(one) for one in found)
+            alive, after = (one if isinstance(one, str) else draw.Quantity(one) for one in found)
             rows.append({"CPython": label, "strings": method, "resident, bytes": alive, "after the drop, bytes": after})
     return pd.DataFrame(rows)
 
@@ -302,6 +302,6 @@ def reading_table(record: Record) -> pd.DataFrame:
                 row = {"strings": name, "lines read": share}
                 for label in e.PAIR:
                     one = cost(record, label, arm)
-                    row[f"{label}, µs"] = draw.text(one, "", e.LINES / 1e3) if one else absent(record, label, arm)
+                    row[f"{label}, µs"] = draw.Quantity(one, "", e.LINES / 1e3) if one else absent(record, label, arm)
                 rows.append(row)
     return pd.DataFrame(rows)

@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -146,7 +147,7 @@ def plot_int(figure, cells: pd.DataFrame) -> None:
 def int_times(cells: pd.DataFrame) -> pd.DataFrame:
     """What `plot_int` draws."""
     part = cells[cells.signature == e.INT]
-    return part[["interpreter", "binding"]].assign(ns=[draw.text(one) for one in part.ns])
+    return part[["interpreter", "binding"]].assign(ns=[draw.Quantity(one) for one in part.ns])
 
 
 def int_in_words(cells: pd.DataFrame) -> str:
@@ -156,7 +157,7 @@ def int_in_words(cells: pd.DataFrame) -> str:
 
 def variants(ratios: pd.DataFrame) -> pd.DataFrame:
     """Other builds of a tool over its form in the matrix, in words: a row for each form and interpreter."""
-    words = ratios.assign(ratio=[draw.text(Interval.of(row)) for row in ratios.itertuples()])
+    words = ratios.assign(ratio=[draw.Quantity(Interval.of(row)) for row in ratios.itertuples()])
     words = words[[not arms.VARIANTS[form].signatures for form in words.form]]
     table = words.pivot(index=["form", "interpreter"], columns="signature", values="ratio")
     table = table.reindex(columns=[signature for signature in e.OF_VARIANTS if signature in table])
@@ -165,7 +166,7 @@ def variants(ratios: pd.DataFrame) -> pd.DataFrame:
 
 def tuned(ratios: pd.DataFrame, interpreters: list[str]) -> pd.DataFrame:
     """The same of forms that differ in their sources: a row for each kind of call."""
-    found = {(row.form, row.signature, row.interpreter): draw.text(Interval.of(row)) for row in ratios.itertuples()}
+    found = {(row.form, row.signature, row.interpreter): draw.Quantity(Interval.of(row)) for row in ratios.itertuples()}
     rows = [(form, signature) for form, one in arms.VARIANTS.items() for signature in one.signatures]
     words = {label: [found.get((*row, label), draw.NOT_MEASURED) for row in rows] for label in interpreters}
     return pd.DataFrame(rows, columns=["form", "kind of call"]).assign(**words)
@@ -179,7 +180,7 @@ def as_run(means: pd.DataFrame) -> pd.DataFrame:
         row |= {f"published, {name_}": f"{ns[number]:.0f}" for name_, ns in results.PUBLISHED.items()}
         for build in (GIL, FREE_THREADED, e.GIL_ON):
             found = means[build, binding].dropna() if (build, binding) in means else []
-            row[build] = draw.words(Location.of(np.array(found)).interval if len(found) else None)
+            row[build] = draw.Quantity(Location.of(np.array(found)).interval if len(found) else None)
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -271,12 +272,12 @@ def choice(record: Record, cells: pd.DataFrame, label: str, found: pd.DataFrame 
     """What each binding costs on one build: ns over hand-written C. found: the prices beside work, which have the GIL."""
     over = cells[cells.interpreter == label].set_index(["binding", "signature"]).over
 
-    def said(binding: str, what: str) -> str:
+    def said(binding: str, what: str) -> draw.Quantity | str:
         cell = binding, PRICED[what]
         if cell not in over:
             return draw.NOT_MEASURED
         factor = 1e-3 if what.endswith("µs") else 1
-        return "itself" if binding == e.FLOOR else "+" * (over[cell].value > 0) + draw.text(over[cell], "", factor)
+        return "itself" if binding == e.FLOOR else draw.Quantity(over[cell], "", factor, signed=True)
 
     rows = []
     for binding in results.present(record, label):
@@ -288,7 +289,7 @@ def choice(record: Record, cells: pd.DataFrame, label: str, found: pd.DataFrame 
     return pd.DataFrame(rows)
 
 
-def reach(found: Interval | None, longest: float) -> str:
+def reach(found: Interval | None, longest: float) -> draw.Quantity | str:
     """A threshold in µs; `longest`: the longest time of the C function that was measured, ns."""
     if found is None:
         return draw.NOT_MEASURED
@@ -296,7 +297,7 @@ def reach(found: Interval | None, longest: float) -> str:
         return f"over {min(found.low, longest) / 1000:.2g}"
     if math.isinf(found.high):
         return f"{found.value / 1000:.2g} [{found.low / 1000:.2g}, over {longest / 1000:.2g}]"
-    return draw.text(found, "", 1e-3)
+    return draw.Quantity(found, "", 1e-3)
 
 
 def terms(rules: pd.DataFrame, written: dict[str, dict[str, int | None]]) -> pd.DataFrame:
@@ -321,10 +322,5 @@ def terms(rules: pd.DataFrame, written: dict[str, dict[str, int | None]]) -> pd.
 def first_use(runs: pd.DataFrame) -> pd.DataFrame:
     """What the first use of each binding costs."""
     shown = {"import, ms": "import_ms", "memory, KiB": "resident_kib", "first call, ns": "first_call_ns"}
-    return pd.DataFrame(
-        {
-            "binding": binding,
-            **{what: draw.words(results.first_use(runs, binding, key)) for what, key in shown.items()},
-        }
-        for binding in dict.fromkeys(runs.binding)
-    )
+    columns = {what: partial(results.first_use, key=key) for what, key in shown.items()}
+    return draw.summary(runs, {"binding": dict.fromkeys(runs.binding)}, columns, "")

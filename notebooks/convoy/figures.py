@@ -1,11 +1,12 @@
 """What the chapter "The GIL convoy" shows: tables and figures."""
 
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
-from ffilab.judge.estimates import Location
+from ffilab.judge.estimates import Estimate, Location
 from ffilab.judge.processes import chosen, ratio
 from ffilab.page import draw
 from ffilab.setup.catalogue import GIL
@@ -70,17 +71,18 @@ SECTIONS = {
 FAR = 10
 
 
-def cell(rows: pd.DataFrame, column: str, unit: str = "", factor: float = 1) -> str:
-    """Centre of a column of rates or times, with its interval, in words: too few requests where no process has it, and the values
-    themselves where an interval would span more than a factor of FAR."""
+def cell(rows: pd.DataFrame, column: str, factor: float = 1, **which) -> draw.Quantity | str:
+    """Centre of a column of rates or times, with its interval: too few requests where no process has it, and the values themselves
+    where an interval would span more than a factor of FAR."""
+    rows = chosen(rows, **which)
     values = pd.to_numeric(rows[column]).dropna().to_numpy()
     found = positive(values)
     if found and FAR < found.reach < float("inf"):
-        return f"from {min(values) * factor:,.0f} to {max(values) * factor:,.0f} {unit}".strip()
-    return FEW if found is None and len(rows) else draw.words(found, unit, factor)
+        return f"from {min(values) * factor:,.0f} to {max(values) * factor:,.0f}"
+    return FEW if found is None and len(rows) else draw.Quantity(found, factor=factor)
 
 
-def quantile(rows: pd.DataFrame, column: str) -> str:
+def quantile(rows: pd.DataFrame, column: str) -> draw.Quantity | str:
     """The same for a quantile: only if all processes have it, as those with requests enough are the fast ones."""
     return FEW if rows[column].isna().any() else cell(rows, column)
 
@@ -105,35 +107,32 @@ def threads(count: float) -> str:
     return f"{count:.0f} thread{'s' * (count != 1)}"
 
 
+def times_as_fast(runs: pd.DataFrame, interpreter: str, threads: float) -> Estimate | str | None:
+    """What dividing the work among threads gains."""
+    one, many = (chosen(runs, interpreter=interpreter, threads=n).seconds.to_numpy() for n in (1, threads))
+    return ratio(one, many) if threads > 1 else "1 (itself)"
+
+
 def divided_table(runs: pd.DataFrame, published: dict[int, float]) -> pd.DataFrame:
     """C1 and C2 as run: milliseconds by number of threads, and how many times as fast that is as one, beside the author's."""
-    rows = []
-    for label in sorted(set(runs.interpreter)):
-        one = done(runs, interpreter=label, threads=1).seconds.to_numpy()
-        for count in sorted(set(runs.threads.dropna())):
-            found = done(runs, interpreter=label, threads=int(count))
-            faster = draw.words(ratio(one, found.seconds.to_numpy())) if count > 1 else "1 (itself)"
-            row = {"CPython": label, "threads": f"{count:.0f}", "time, ms": cell(found, "seconds", factor=1e3)}
-            row |= {"times as fast as one": faster, "n (processes)": len(found)}
-            if label == GIL:
-                row |= {
-                    "published, s": published.get(count),
-                    "published, times": published[1] / published.get(count, np.nan),
-                }
-            rows.append(row)
-    return pd.DataFrame(rows).round(2).fillna(NOT_PUBLISHED)
+    columns = {"time, ms": partial(cell, column="seconds", factor=1e3), "times as fast as one": times_as_fast}
+    found = draw.summary(done(runs), {"interpreter": (), "threads": ()}, columns, "n (processes)")
+    seconds = found.threads.map(published).where(found.CPython == GIL)
+    found = found.assign(**{"published, s": seconds, "published, times": published[1] / seconds})
+    return found.astype({"threads": int}).round(2).fillna(NOT_PUBLISHED)
 
 
 def countdown_table(counts: pd.DataFrame) -> pd.DataFrame:
     """C1, C5: ns a step by switch interval and number of threads."""
-    rows = []
-    for label in sorted(set(counts.interpreter)):
-        for length in lengths(done(counts, interpreter=label)):
-            found = done(counts, interpreter=label, interval=[length])
-            row = {"CPython": label, "switch interval": duration(length)}
-            row |= {f"{threads(n)}, ns": cell(part, "ns", "") for n, part in found.groupby("threads")}
-            rows.append(row | {"n (processes)": found.process.nunique()})
-    return pd.DataFrame(rows).fillna(draw.NOT_MEASURED)
+
+    def row(counts: pd.DataFrame, **which) -> dict:
+        part = chosen(counts, **which)
+        times = {f"{threads(n)}, ns": cell(of_it, "ns") for n, of_it in part.groupby("threads")}
+        return {**times, "n (processes)": part.process.nunique()}
+
+    found = draw.summary(done(counts), {"interpreter": (), "interval": lengths(counts)}, row, "")
+    found.interval = found.interval.map(duration)
+    return found.rename(columns={"interval": "switch interval"}).fillna(draw.NOT_MEASURED)
 
 
 def cores_words(rows: pd.DataFrame) -> str:
@@ -287,7 +286,7 @@ def waits_table(waits: pd.DataFrame) -> pd.DataFrame:
             {
                 "waits": f"{len(every)} in {len(found)} processes",
                 "shortest, ms": f"{every.min():.2f}",
-                "median, ms": draw.text(medians),
+                "median, ms": draw.Quantity(medians),
                 "longest, ms": f"{every.max():.2f}",
             }
         ]

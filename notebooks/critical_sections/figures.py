@@ -40,7 +40,7 @@ def taxes(session: Session) -> pd.DataFrame:
                 {
                     "version": f"{version}t / {version}",
                     "operations": kind,
-                    "times as long": draw.words(tax),
+                    "times as long": draw.Quantity(tax),
                     "n (layouts)": tax.n,
                     "documented": SOURCES[version].documented_tax,
                 }
@@ -59,8 +59,8 @@ def boundary_calls(session: Session) -> pd.DataFrame:
                 "builds": pair,
                 "GIL": gil,
                 "published": f"{published.interval.value:.2f}" if published else "none",
-                "as the talk ran it": draw.words(found[f"as the talk ran it{on}, {pair}"].estimate),
-                "corrected": draw.words(found[f"boundary{on}, {pair}"].estimate),
+                "as the talk ran it": draw.Quantity(found[f"as the talk ran it{on}, {pair}"].estimate),
+                "corrected": draw.Quantity(found[f"boundary{on}, {pair}"].estimate),
             }
         )
     return pd.DataFrame(rows)
@@ -76,12 +76,12 @@ def plot_operations(figure, ratios: pd.DataFrame) -> None:
     axes.tick_params(axis="y", labelsize=9)
 
 
-def in_classes(record: Record, label: str, name: str) -> str:
+def in_classes(record: Record, label: str, name: str) -> draw.Quantity | str:
     """ns of a piece; of each of two classes, if its layouts fall into two."""
     cell = results.piece(name, label)
     found = results.two_classes(medians(record.times(*cell))) if record.has(*cell) else []
     parts = [f"{draw.number(ns, ns / 100)} (on {number})" for ns, number in found]
-    return " or ".join(parts) or draw.words(results.piece_cost(record, label, name))
+    return " or ".join(parts) or draw.Quantity(results.piece_cost(record, label, name))
 
 
 def pieces(record: Record) -> pd.DataFrame:
@@ -116,14 +116,12 @@ def plot_locks(figure, found: pd.DataFrame) -> None:
 def lock_table(runs: pd.DataFrame, scaled: pd.DataFrame, shared: str) -> pd.DataFrame:
     """What each lock costs a thread, ns: alone, and while others run; and the rate of two threads over that of one."""
     rows = []
-    for found in scaled[(scaled.shared == shared) & (scaled.threads == 2)].to_dict("records"):
-        which = {"name": found["name"], "shared": shared}
-        row = {"lock": found["name"], "1 thread, ns": draw.words(results.alone(runs, threads=2, **which))}
+    for found in scaled[(scaled.shared == shared) & (scaled.threads == 2)].itertuples():
+        which = {"name": found.name, "shared": shared}
+        row = {"lock": found.name, "1 thread, ns": draw.Quantity(results.alone(runs, threads=2, **which))}
         for threads in sorted(set(runs[runs.shared == shared].threads)):
-            row[f"each of {threads}, ns"] = draw.words(results.of_each(runs, threads=int(threads), **which))
-        rows.append(
-            row | {"rate, 2 / 1": draw.text(Interval(*(found[of] for of in ("value", "low", "high")))), "n": found["n"]}
-        )
+            row[f"each of {threads}, ns"] = draw.Quantity(results.of_each(runs, threads=int(threads), **which))
+        rows.append(row | {"rate, 2 / 1": draw.Quantity(Interval.of(found)), "n": found.n})
     return pd.DataFrame(rows)
 
 
@@ -135,7 +133,7 @@ def note(session: Session) -> str:
 def scaling(found: pd.DataFrame) -> pd.DataFrame:
     """Rate with several threads over the rate of one, a row for each name, a column for each case."""
     cases = [f"{row.threads} threads, {row.shared}" for row in found.itertuples()]
-    shown = found.assign(case=cases, words=[draw.text(Interval.of(row)) for row in found.itertuples()])
+    shown = found.assign(case=cases, words=[draw.Quantity(Interval.of(row)) for row in found.itertuples()])
     table = shown.pivot(index="name", columns="case", values="words").reindex(list(dict.fromkeys(found["name"])))
     table = table[list(dict.fromkeys(cases))].fillna(draw.NOT_MEASURED).rename_axis(columns=None)
     return table.assign(**{"n (processes)": found.groupby("name").n.min()}).reset_index()

@@ -23,7 +23,7 @@ def as_run(found: pd.DataFrame, unit: str, over: str) -> pd.DataFrame:
             "CPython": found.interpreter,
             **{f"{loader}, {unit}": found[loader].map(shown.format) for loader in LOADERS},
             f"{over} / {other}": [f"{ratios.iloc[0]:.3f}" for ratios in found.ratios],
-            "over all runs": [draw.text(one.at()) for one in found.estimate],
+            "over all runs": [draw.Quantity(one.at()) for one in found.estimate],
             "n (processes)": [one.n for one in found.estimate],
         }
     )
@@ -35,9 +35,9 @@ def ratios(record: Record) -> pd.DataFrame:
         {
             "CPython": label,
             "function": function,
-            "CDLL / PyDLL": draw.text(found.ratio),
-            "without the loop": draw.text(found.net_ratio),
-            "CDLL - PyDLL, ns": draw.text(found.difference),
+            "CDLL / PyDLL": draw.Quantity(found.ratio),
+            "without the loop": draw.Quantity(found.net_ratio),
+            "CDLL - PyDLL, ns": draw.Quantity(found.difference),
             "n (layouts)": found.estimate.n,
         }
         for label, function, found in results.comparisons(record)
@@ -65,9 +65,9 @@ def carried(record: Record, prices: pd.DataFrame) -> pd.DataFrame:
         {
             "CPython": row.interpreter,
             "function": row.function,
-            "CDLL - PyDLL, ns": draw.text(Interval.of(row)),
+            "CDLL - PyDLL, ns": draw.Quantity(Interval.of(row)),
             **{
-                f"error with noop's {what}, ns": draw.text(found[row.function]) if row.function in found else ""
+                f"error with noop's {what}, ns": draw.Quantity(found[row.function]) if row.function in found else ""
                 for what, found in missed[row.interpreter].items()
             },
             "n (layouts)": row.n,
@@ -132,12 +132,12 @@ def loader_table(record: Record, shares: pd.DataFrame, ends: pd.DataFrame) -> pd
             {
                 "CPython": row.interpreter,
                 "loader": row.loader,
-                "call of noop, ns": draw.text(statistics.per_call(record, (row.interpreter, f"{row.loader} noop"))),
+                "call of noop, ns": draw.Quantity(statistics.per_call(record, (row.interpreter, f"{row.loader} noop"))),
                 "n (layouts)": len(record.kept),
-                "others keep, %": draw.text(Interval.of(kept), factor=100),
+                "others keep, %": draw.Quantity(Interval.of(kept), factor=100),
                 "n (processes)": kept.runs,
-                "C API crashed": f"{row.crashes.events} of {row.crashes.trials}",
-                "handshake hung": f"{row.deadlocks.events} of {row.deadlocks.trials}",
+                "C API crashed": str(row.crashes),
+                "handshake hung": str(row.deadlocks),
                 "C API ended": row.how,
                 **{f"{what}, share": f"[{at.low:.0%}, {at.high:.0%}]" for what, at in bounds.items()},
             }

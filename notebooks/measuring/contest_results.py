@@ -144,7 +144,7 @@ def counted(found: Share | None) -> str:
     """A share as a count with its interval; None: nothing was compared, as in a single session or of what ran once in it."""
     if found is None:
         return "not compared"
-    return f"{found.events} of {found.trials} ({100 * found.at().low:.0f} to {100 * found.at().high:.0f} %)"
+    return f"{found} ({100 * found.at().low:.0f} to {100 * found.at().high:.0f} %)"
 
 
 def decisions(found: pd.DataFrame) -> pd.DataFrame:

@@ -154,7 +154,7 @@ def show_company(record: Record) -> None:
         table = {
             "arm": known.arm,
             "work with company": known.company.map("{:.0%}".format),
-            "takes so many times as long": [draw.text(Interval.of(row)) for row in known.itertuples()],
+            "takes so many times as long": [draw.Quantity(Interval.of(row)) for row in known.itertuples()],
             "n, restarts with both": known.n,
         }
         draw.table(
@@ -195,7 +195,7 @@ def show_layouts(session: Session, record: Record) -> None:
 def collector(found: dict[str, Location]) -> pd.DataFrame:
     """What the collector costs, by what is done."""
     rows = [
-        {"statement": what, "time, collector on / off": draw.text(one.at()), "n, layouts": one.n}
+        {"statement": what, "time, collector on / off": draw.Quantity(one.at()), "n, layouts": one.n}
         for what, one in found.items()
     ]
     return pd.DataFrame(rows)
@@ -206,7 +206,7 @@ def copies(pairs: list[Comparison]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "pair": f"{pair.slow[1]} / {pair.fast[1]}",
-            "ratio of times": draw.text(pair.ratio),
+            "ratio of times": draw.Quantity(pair.ratio),
             "n, layouts": pair.estimate.n,
             "finding": {YES: "slower", NO: "faster", OPEN: "none"}[above(pair.ratio, 1)],
         }

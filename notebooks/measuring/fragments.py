@@ -40,7 +40,7 @@ def beyond(session: Session) -> str:
     """Which pairs lie further apart than 98 % of the copies do, in more processes than copies would."""
     reach = results.yardstick(session.once(numbers.copies))[LEVEL]
     found = results.beyond(session.once(numbers.bindings), reach)
-    each = "; ".join(f"{pair}, {share.events} of {share.trials}" for pair, share in found.items())
+    each = "; ".join(f"{pair}, {share}" for pair, share in found.items())
     told = f"Processes in which a pair lies further apart than {LEVEL:.0%} of the copies do ({reach:.1%}): {each}."
     within = [pair for pair, share in found.items() if MORE_THAN_COPIES.answer(share).verdict != YES]
     if not within:

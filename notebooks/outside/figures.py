@@ -77,7 +77,7 @@ def by_build(session: Session, rows: dict[tuple[str, str], str], heads: tuple[st
     return pd.DataFrame(
         [
             dict(zip(heads, head))
-            | {f"{label}, {unit}": draw.words(found[f"{name}{label}"].estimate) for label in (GIL, FREE_THREADED)}
+            | {f"{label}, {unit}": draw.Quantity(found[f"{name}{label}"].estimate) for label in (GIL, FREE_THREADED)}
             for head, name in rows.items()
         ]
     )
@@ -97,7 +97,7 @@ def versions(session: Session) -> pd.DataFrame:
         row = {"CPython": label}
         for heading, name in columns.items():
             seen = found[f"{name}{label}"].estimate
-            row[heading] = draw.words(seen) if seen else f"{draw.NOT_MEASURED}: {how or 'disturbed'}"
+            row[heading] = draw.Quantity(seen) if seen else f"{draw.NOT_MEASURED}: {how or 'disturbed'}"
         visits = states.readings(session, THREADS, 1, label)
         none = "did not run" if BY_LABEL[label].free_threaded else "no such lists"
         rows.append(row | {"visits, after a thread": f"{visits.at().value:,.0f}" if visits else none})
@@ -111,7 +111,7 @@ def together(session: Session) -> pd.DataFrame:
         row = {"state": SAID[state], "before": before}
         for label, threads in itertools.product((GIL, FREE_THREADED), TOGETHER):
             name = f"{state} by {threads}, before it {before}: ns on {label}"
-            row[column(label, threads)] = draw.words(found[name].estimate)
+            row[column(label, threads)] = draw.Quantity(found[name].estimate)
         rows.append(row)
     return pd.DataFrame(rows)
 

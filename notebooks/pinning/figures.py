@@ -1,21 +1,26 @@
 """What the chapter "Where threads run" shows: tables and a figure."""
 
 import itertools
+from functools import partial
 
 import pandas as pd
 
-from ffilab.judge.estimates import Estimate, Location
+from ffilab.judge.estimates import Estimate, Interval, Location
 from ffilab.page import draw
 from notebooks.pinning import numbers, results
 from notebooks.pinning.experiment import AGAIN, ALONE, APART, FREE, NATIVE, ONE_CORE, PAIR, PYTHON
 
+ITSELF = "1 (itself)"
 NO_P99 = "too few ticks in a process"
 SHOWN = (FREE, AGAIN, APART, ONE_CORE)
 CASES = list(itertools.product(PAIR, (NATIVE, PYTHON)))
+BY = {"interpreter": PAIR, "work": (NATIVE, PYTHON)}
+N = "n (processes)"
 
 
-def over_free(ratio: Estimate | None, placement: str, itself: str = FREE) -> str:
-    return "1 (itself)" if placement == itself else draw.words(ratio)
+def done(frame: pd.DataFrame) -> pd.DataFrame:
+    """The processes that brought a result."""
+    return frame[frame.ended == "ok"]
 
 
 def steadiness_table(steady: pd.DataFrame) -> pd.DataFrame:
@@ -23,86 +28,71 @@ def steadiness_table(steady: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "placement": "pinned" if placement == APART else placement,
-            "spread of turns": draw.words(Location.of(logs.to_numpy(), log=True).at(), "%", 100),
-            "over pinned": over_free(results.steadier(steady, placement), placement, APART),
-            "n (processes)": len(logs),
+            "spread of turns": draw.Quantity(Location.of(logs.to_numpy(), log=True), "%", 100),
+            "over pinned": ITSELF if placement == APART else draw.Quantity(results.steadier(steady, placement)),
+            N: len(logs),
         }
         for placement, logs in results.spreads(steady).items()
     )
 
 
+def over_free(speeds: pd.DataFrame, placement: str, **which) -> Estimate | str | None:
+    """Throughput over that of threads that are not pinned."""
+    return ITSELF if placement == FREE else results.over(speeds, "per_s", placement, FREE, **which)
+
+
 def throughput_table(speeds: pd.DataFrame) -> pd.DataFrame:
     """Pieces a second of all threads together, over not pinned, and how often a thread moved."""
-    counts = sorted(set(speeds.threads.dropna()) - {1})
-    cells = [(1, FREE), (1, APART), *itertools.product(counts, results.with_added(speeds, *SHOWN))]
-    rows = []
-    for (label, work), (threads, placement) in itertools.product(CASES, cells):
-        which = {"interpreter": label, "work": work, "threads": threads}
-        if not (n := len(results.column(speeds, "per_s", placement=placement, **which))):
-            continue
-        rows.append(
-            {
-                "CPython": label,
-                "work": work,
-                "threads": threads,
-                "placement": "pinned" if (threads, placement) == (1, APART) else placement,
-                "pieces of work/s": draw.words(results.centre(speeds, "per_s", placement=placement, **which)),
-                "over not pinned": over_free(results.over(speeds, "per_s", placement, FREE, **which), placement),
-                "moves/s of a thread": draw.words(results.moves(speeds, placement, **which)),
-                "n (processes)": n,
-            }
-        )
-    return pd.DataFrame(rows)
+    columns = {
+        "pieces of work/s": partial(results.centre, name="per_s"),
+        "over not pinned": over_free,
+        "moves/s of a thread": results.moves,
+    }
+    found = draw.summary(done(speeds), {**BY, "threads": (), "placement": SHOWN}, columns, N)
+    # One thread has no other to keep a core from.
+    found.placement = found.placement.mask((found.threads == 1) & (found.placement == APART), "pinned")
+    return found
 
 
-def p99(lateness: pd.DataFrame, **which) -> str:
-    """In words; only if every process has one, as those with ticks enough are the quick ones."""
-    if results.column(lateness, "p99", **which).isna().any():
+def late(lateness: pd.DataFrame, name: str, **which) -> draw.Quantity | str:
+    """µs; p99 only if every process has one, as those with ticks enough are the quick ones."""
+    if name == "p99" and results.column(lateness, name, **which).isna().any():
         return NO_P99
-    return draw.words(results.centre(lateness, "p99", **which), "µs")
+    return draw.Quantity(results.centre(lateness, name, **which), "µs")
+
+
+def beside(lateness: pd.DataFrame, placement: str, **which) -> Interval | str | None:
+    """What the thread beside an answer gets done."""
+    return "none" if placement == ALONE else results.centre(lateness, "work_per_s", placement=placement, **which)
+
+
+def answers(lateness: pd.DataFrame, **which) -> str:
+    """Processes, and the fewest and most answers of one."""
+    ticks = results.column(lateness, "ticks", **which)
+    return f"{len(ticks)} × {ticks.min():.0f}" + f" to {ticks.max():.0f}" * bool(ticks.max() > ticks.min())
 
 
 def latency_table(lateness: pd.DataFrame) -> pd.DataFrame:
     """How late the answers are, and what the thread beside them gets done."""
-    rows = []
-    for (label, work), placement in itertools.product(CASES, results.with_added(lateness, ALONE, *SHOWN)):
-        which = {"interpreter": label, "work": work, "placement": placement}
-        ticks = results.column(lateness, "ticks", **which)
-        if not len(ticks):
-            continue
-        beside = results.centre(lateness, "work_per_s", **which)
-        rows.append(
-            {
-                "CPython": label,
-                "beside": work,
-                "placement": placement,
-                "p50, µs": draw.words(results.centre(lateness, "p50", **which), "µs"),
-                "p99, µs": p99(lateness, **which),
-                "geometric mean, µs": draw.words(results.centre(lateness, "mean", **which), "µs"),
-                "pieces of work/s beside": "none" if placement == ALONE else draw.words(beside),
-                "n (processes × answers)": f"{len(ticks)} × {ticks.min():.0f}"
-                + f" to {ticks.max():.0f}" * bool(ticks.max() > ticks.min()),
-            }
-        )
-    return pd.DataFrame(rows)
+    columns = {
+        "p50, µs": partial(late, name="p50"),
+        "p99, µs": partial(late, name="p99"),
+        "geometric mean, µs": partial(late, name="mean"),
+        "pieces of work/s beside": beside,
+        "n (processes × answers)": answers,
+    }
+    found = draw.summary(done(lateness), {**BY, "placement": (ALONE, *SHOWN)}, columns, "")
+    return found.rename(columns={"work": "beside"})
 
 
 def race_table(races: pd.DataFrame) -> pd.DataFrame:
     """Updates lost by placement."""
-    rows = []
-    for label, placement in itertools.product(PAIR, results.with_added(races, FREE, APART, ONE_CORE)):
-        if lost := results.lost(races, label, placement):
-            found = results.losing(races, label, placement)
-            rows.append(
-                {
-                    "CPython": label,
-                    "placement": placement,
-                    "updates lost, %": draw.text(lost, "%", 100),
-                    "processes that lose any": f"{found.events} of {found.trials}",
-                    "their share": draw.text(found.interval),
-                }
-            )
-    return pd.DataFrame(rows)
+
+    def row(races: pd.DataFrame, **which) -> dict:
+        losing, lost = results.losing(races, **which), draw.Quantity(results.lost(races, **which), "%", 100)
+        return {"updates lost, %": lost, "processes that lose any": str(losing), "their share": losing}
+
+    return draw.summary(done(races), {"interpreter": PAIR, "placement": (FREE, APART, ONE_CORE)}, row, "")
 
 
 def summary(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
@@ -110,9 +100,8 @@ def summary(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (label, work), placement in itertools.product(CASES, results.with_added(speeds, FREE, APART, ONE_CORE)):
         which = {"interpreter": label, "work": work}
-        late = {**which, "placement": placement}
         n = len(results.column(speeds, "per_s", placement=placement, threads=2, **which))
-        answered = len(results.column(lateness, "p50", **late))
+        answered = len(results.column(lateness, "p50", placement=placement, **which))
         if not n + answered:
             continue
         ratio = results.over(speeds, "per_s", placement, FREE, threads=2, **which)
@@ -121,10 +110,10 @@ def summary(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
                 "CPython": label,
                 "work": work,
                 "pinning": placement,
-                "throughput of two threads, over not pinned": over_free(ratio, placement),
-                "p50 of an answer beside it, µs": draw.words(results.centre(lateness, "p50", **late), "µs"),
-                "p99 of an answer beside it, µs": p99(lateness, **late),
-                "n (processes)": f"{n} and {answered}",
+                "throughput of two threads, over not pinned": ITSELF if placement == FREE else draw.Quantity(ratio),
+                "p50 of an answer beside it, µs": late(lateness, "p50", placement=placement, **which),
+                "p99 of an answer beside it, µs": late(lateness, "p99", placement=placement, **which),
+                N: f"{n} and {answered}",
             }
         )
     return pd.DataFrame(rows)
@@ -164,8 +153,8 @@ def copies_table(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
             "CPython": label,
             "work": work,
             "of": {"per_s": "throughput", "p99": "p99"}[column],
-            "same / same": draw.words(one),
-            "n (processes)": one.n,
+            "same / same": draw.Quantity(one),
+            N: one.n,
             "smallest effect to be found": draw.percent(one.mde),
         }
         for column, label, work, one in numbers.copies(speeds, lateness)

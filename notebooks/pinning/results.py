@@ -69,13 +69,13 @@ def lost_more(races: pd.DataFrame, label: str) -> Estimate | None:
     return Location.mean((pair.one - pair.other).to_numpy()) if len(pair) else None
 
 
-def lost(races: pd.DataFrame, label: str, placement: str) -> Interval | None:
+def lost(races: pd.DataFrame, interpreter: str, placement: str) -> Interval | None:
     """Expected share of updates that a process loses; None if nothing is there."""
-    values = column(races, "lost", interpreter=label, placement=placement).dropna().to_numpy()
+    values = column(races, "lost", interpreter=interpreter, placement=placement).dropna().to_numpy()
     return Location.mean(values).at() if len(values) else None
 
 
-def losing(races: pd.DataFrame, label: str, placement: str) -> Estimate | None:
+def losing(races: pd.DataFrame, interpreter: str, placement: str) -> Estimate | None:
     """Processes that lose any update."""
-    events = column(races, "any", interpreter=label, placement=placement)
+    events = column(races, "any", interpreter=interpreter, placement=placement)
     return Share(int(events.sum()), len(events)) if len(events) else None

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 
-from ffilab.judge.processes import interval_of
+from ffilab.judge.estimates import Estimate
+from ffilab.judge.processes import chosen, interval_of
 from ffilab.page import draw
 from notebooks.placement import results
 from notebooks.placement.counting import Cache
@@ -120,18 +121,17 @@ def distances(runs: pd.DataFrame) -> str:
 
 def apart_table(runs: pd.DataFrame) -> pd.DataFrame:
     """The three distances that separate pages from sets, in the same process."""
-    rows = []
-    for n in (n for n in NAMED if n in set(runs.n)):
-        times = {
-            f"{distance} bytes, ns": draw.text(interval_of(runs, "ns", distance=[distance], n=[int(n)]))
-            for distance in (DENSE, SPREAD, APART)
+
+    def row(runs: pd.DataFrame, n: int) -> dict[str, Estimate | None]:
+        times = {one: interval_of(runs, "ns", distance=[one], n=[n]) for one in (DENSE, SPREAD, APART)}
+        return {
+            **{f"{distance} bytes, ns": time for distance, time in times.items()},
+            f"pages: {SPREAD} / {DENSE}": results.slower_than(runs, SPREAD, DENSE, n),
+            f"sets: {APART} / {SPREAD}": results.slower_than(runs, APART, SPREAD, n),
         }
-        ratios = {
-            f"pages: {SPREAD} / {DENSE}": draw.text(results.slower_than(runs, SPREAD, DENSE, n)),
-            f"sets: {APART} / {SPREAD}": draw.text(results.slower_than(runs, APART, SPREAD, n)),
-        }
-        rows.append({"functions": n, **times, **ratios, "n (processes)": runs.process.nunique()})
-    return pd.DataFrame(rows)
+
+    found = draw.summary(chosen(runs, n=NAMED), {"n": NAMED}, row, "").rename(columns={"n": "functions"})
+    return found.assign(**{"n (processes)": runs.process.nunique()})
 
 
 def simulated_table(found: pd.DataFrame) -> pd.DataFrame:
@@ -164,23 +164,19 @@ def show_extremes(runs: pd.DataFrame, x: str, caption: str, hue: str | None = No
 
 def story_table(times: pd.DataFrame, counts: pd.DataFrame | str, hardware: dict | str) -> pd.DataFrame:
     """The programs: time, instructions, misses, and the counters where there are any (medians of their processes)."""
-    rows = []
-    measured = set(times.program)
-    known = [name for name in {**PROGRAMS, **SUSPECTS} if name in measured]
-    for name in [*known, *sorted(measured.difference(known))]:
-        row = {
-            "program": name,
-            "an operation, ns": draw.text(interval_of(times, "ns", program=name)),
-            "n (processes)": len(times[times.program == name]),
-        }
-        if not isinstance(counts, str) and name in set(counts.program):
-            found = counts[counts.program == name].iloc[0]
-            row |= {"instructions": f"{found.instructions:,}", "misses, simulated": f"{found.misses:,}"}
-        if not isinstance(hardware, str) and name in hardware:
-            medians = pd.DataFrame(hardware[name]).median()
-            row |= {f"{event}, counted": f"{value:,.0f}" for event, value in medians.items()}
-        rows.append(row)
-    return pd.DataFrame(rows).fillna(draw.NOT_MEASURED)
+
+    def row(times: pd.DataFrame, program: str) -> dict:
+        found = {"an operation, ns": interval_of(times, "ns", program=program)}
+        found["n (processes)"] = len(chosen(times, program=program))
+        if not isinstance(counts, str) and program in set(counts.program):
+            counted = counts[counts.program == program].iloc[0]
+            found |= {"instructions": f"{counted.instructions:,}", "misses, simulated": f"{counted.misses:,}"}
+        if not isinstance(hardware, str) and program in hardware:
+            medians = pd.DataFrame(hardware[program]).median()
+            found |= {f"{event}, counted": f"{value:,.0f}" for event, value in medians.items()}
+        return found
+
+    return draw.summary(times, {"program": {**PROGRAMS, **SUSPECTS}}, row, "").fillna(draw.NOT_MEASURED)
 
 
 def bisections_table(bisections: pd.DataFrame) -> pd.DataFrame:
@@ -263,15 +259,13 @@ def lottery_table(runs: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (benchmark, label), of_it in by_lot(runs).items():
         spread = results.of_pairs(of_it, benchmark)
-        row = {"benchmark": benchmark, "CPython": label, "one pair in twenty differs by": draw.text(spread.at())}
-        row["orders over the linker's own"] = draw.words(results.over(of_it, benchmark, "order", "copy"))
+        row = {"benchmark": benchmark, "CPython": label, "one pair in twenty differs by": draw.Quantity(spread.at())}
+        row["orders over the linker's own"] = draw.Quantity(results.over(of_it, benchmark, "order", "copy"))
         for threshold in THRESHOLDS:
             found = results.passing(of_it, benchmark, "order", threshold)
             noise = results.passing_by_noise(of_it, benchmark, threshold)
             alone = "not known" if np.isnan(noise) else f"{noise:.1f}"
-            row[f"orders slower by {threshold - 1:.0%} (by noise alone)"] = (
-                f"{found.events} of {found.trials} ({alone})"
-            )
+            row[f"orders slower by {threshold - 1:.0%} (by noise alone)"] = f"{found} ({alone})"
         rows.append({**row, "n (orders)": spread.n})
     return pd.DataFrame(rows)
 
@@ -285,8 +279,8 @@ def hot_table(runs: pd.DataFrame, linked: dict[str, dict]) -> pd.DataFrame:
             rows.append({**row, "together / anywhere": why})
             continue
         for kind in (TOGETHER, ANYWHERE):
-            row[f"{kind} / the linker's own"] = draw.words(results.over(of_it, benchmark, kind, "copy"))
-        row["together / anywhere"] = draw.words(results.over(of_it, benchmark, TOGETHER, ANYWHERE))
+            row[f"{kind} / the linker's own"] = draw.Quantity(results.over(of_it, benchmark, kind, "copy"))
+        row["together / anywhere"] = draw.Quantity(results.over(of_it, benchmark, TOGETHER, ANYWHERE))
         links, duels = results.by_round(of_it, benchmark, TOGETHER).shape
         rows.append({**row, "n (links of each × duels)": f"{links} × {duels}"})
     return pd.DataFrame(rows).astype(object).fillna("")
@@ -326,5 +320,5 @@ def misses_table(runs: pd.DataFrame, counted: dict[str, list[dict] | str]) -> pd
             orders = misses.drop(DEFAULT)
             row |= {"linker's own order": rate(misses[DEFAULT]), "lowest order": rate(orders.min())}
             row |= {"highest order": rate(orders.max()), "n (orders)": len(orders)}
-        rows.append({**row, "slower less faster half": more if isinstance(more, str) else draw.words(more)})
+        rows.append({**row, "slower less faster half": more if isinstance(more, str) else draw.Quantity(more)})
     return pd.DataFrame(rows).astype(object).fillna("")

@@ -47,9 +47,7 @@ def check_choice(choice: dict[str, str], seen: dict[str, Share]) -> list[str]:
             continue
         runs = seen[situation]
         verdict = "right" if given == right else "not right"
-        lines.append(
-            f"{situation}: {verdict}; {why}. It went wrong in {runs.events} of {runs.trials} runs of this page."
-        )
+        lines.append(f"{situation}: {verdict}; {why}. It went wrong in {runs} runs of this page.")
     return lines
 
 

@@ -38,18 +38,18 @@ def counted(name: str, bad: Share | None) -> dict[str, str]:
     """Bad runs, each a process, of all, `7 of 30`; and in a column of its own the exact interval of their share."""
     share = bad and bad.at()
     return {
-        name: draw.NOT_MEASURED if bad is None else f"{bad.events} of {bad.trials}",
+        name: draw.NOT_MEASURED if bad is None else str(bad),
         f"{name}: share": f"{share.low:.0%} to {share.high:.0%}" if share else "",
     }
 
 
-def mean_words(frame: pd.DataFrame, column: str, unit: str, factor: float = 1, **which) -> str:
-    """Mean over all runs with its interval in words; what is counted cannot be below zero."""
+def mean_words(frame: pd.DataFrame, column: str, unit: str, factor: float = 1, **which) -> draw.Quantity | str:
+    """Mean over all runs with its interval; what is counted cannot be below zero."""
     rows = chosen(frame, **which)
     if rows.empty:
         return draw.NOT_MEASURED
     found = Location.mean(rows[column].to_numpy(dtype=float)).at()
-    return draw.text(Interval(found.value, max(0.0, found.low), found.high), unit, factor)
+    return draw.Quantity(Interval(found.value, max(0.0, found.low), found.high), unit, factor)
 
 
 # Two threads, three instructions each, and the number in memory below them: what happens at each step.
@@ -92,46 +92,38 @@ ACCOUNTS = ("bank", "safe bank", "fast bank")
 def as_run_table(runs: pd.DataFrame) -> pd.DataFrame:
     """The talk's counters and banks, by build and GIL, beside what the talk printed. A process is one trial, however many rounds
     it has."""
-    rows = []
-    for (what, published), (label, gil) in product(PUBLISHED.items(), sorted(set(zip(runs.interpreter, runs.gil)))):
+
+    def row(runs: pd.DataFrame, what: str, **which) -> dict:
         column, unit, factor = ("created", "dollars", 1) if what in ACCOUNTS else ("lost", "%", 100)
-        which = {"interpreter": label, "gil": gil, "what": what}
-        means = pd.DataFrame({"mean": results.by_process(runs, column, **which)})
-        rows.append(
-            {
-                "what": what,
-                "CPython": f"{label}, GIL {gil}",
-                **counted("runs that went wrong", results.bad_processes(runs, column, **which)),
-                "lost, or made from nothing, mean": mean_words(means, "mean", unit, factor),
-                "published (3.13.5)": published[gil == "off"],
-            }
-        )
-    return pd.DataFrame(rows)
+        means = pd.DataFrame({"mean": results.by_process(runs, column, what=what, **which)})
+        return {
+            **counted("runs that went wrong", results.bad_processes(runs, column, what=what, **which)),
+            "lost, or made from nothing, mean": mean_words(means, "mean", unit, factor),
+            "published (3.13.5)": PUBLISHED[what][which["interpreter"].endswith("off")],
+        }
+
+    runs = runs.assign(interpreter=runs.interpreter + ", GIL " + runs.gil)
+    return draw.summary(chosen(runs, what=list(PUBLISHED)), {"what": PUBLISHED, "interpreter": ()}, row, "")
 
 
 def crossed_table(crossed: pd.DataFrame) -> pd.DataFrame:
     """What the unsafe counter lost, by build, way and number of threads; how its threads met; and what the safe ones lost."""
-    rows = []
-    for label in results.labels(crossed):
-        for way, threads in product(WAYS, results.TEAM_SIZES):
-            which = {"interpreter": label, "way": way, "threads": threads}
-            unsafe = {**which, "variant": "unsafe"}
-            part = chosen(crossed, **unsafe)
-            safe = results.bad_processes(crossed, "lost", variant=SAFE, **which) if lets_others_in(label, way) else None
-            rows.append(
-                {
-                    "CPython": label,
-                    "way": way,
-                    "threads": threads,
-                    **counted("runs that lost updates", results.bad_processes(crossed, "lost", **unsafe)),
-                    "mean of all runs, %": mean_words(crossed, "lost", "", 100, **unsafe),
-                    "met": "{0.events} of {0.trials}".format(results.met(part)),
-                    "pairs at once": f"{part.pairs.mean() * threads * (threads - 1) / 2:,.2g}",
-                    "overlap, %": f"{100 * part.overlapped.median():.0f}",
-                    "safe: lost updates": f"{safe.events} of {safe.trials}" if safe else "–",
-                }
-            )
-    return pd.DataFrame(rows)
+
+    def row(crossed: pd.DataFrame, **which) -> dict:
+        unsafe = {**which, "variant": "unsafe"}
+        part, pairs = chosen(crossed, **unsafe), which["threads"] * (which["threads"] - 1) / 2
+        lets_in = lets_others_in(which["interpreter"], which["way"])
+        safe = results.bad_processes(crossed, "lost", variant=SAFE, **which) if lets_in else None
+        return {
+            **counted("runs that lost updates", results.bad_processes(crossed, "lost", **unsafe)),
+            "mean of all runs, %": mean_words(crossed, "lost", "", 100, **unsafe),
+            "met": str(results.met(part)),
+            "pairs at once": f"{part.pairs.mean() * pairs:,.2g}",
+            "overlap, %": f"{100 * part.overlapped.median():.0f}",
+            "safe: lost updates": str(safe or "–"),
+        }
+
+    return draw.summary(crossed, {"interpreter": (), "way": WAYS, "threads": results.TEAM_SIZES}, row, "")
 
 
 def plot_crossed(figure, crossed: pd.DataFrame) -> None:
@@ -226,14 +218,15 @@ def matrix_table(crossed: pd.DataFrame) -> pd.DataFrame:
 
 def by_call(runs: pd.DataFrame, of: str, column: str) -> pd.DataFrame:
     """Runs that went wrong, one row for each kind (`of`), by build and loader."""
-    rows = []
-    for kind in dict.fromkeys(runs[of]):
-        row = {of: kind}
+
+    def row(runs: pd.DataFrame, **which) -> dict[str, str]:
+        found = {}
         for label, loader in product(results.labels(runs), LOADERS):
-            bad = results.bad_processes(runs, column, **{"interpreter": label, "loader": loader, of: kind})
-            row |= counted(f"{label}, {loader.removeprefix('ctypes ')}", bad)
-        rows.append(row)
-    return pd.DataFrame(rows)
+            bad = results.bad_processes(runs, column, interpreter=label, loader=loader, **which)
+            found |= counted(f"{label}, {loader.removeprefix('ctypes ')}", bad)
+        return found
+
+    return draw.summary(runs, {of: dict.fromkeys(runs[of])}, row, "")
 
 
 # Of those the columns in sight: without the GIL both loaders are alike.
@@ -270,15 +263,16 @@ def in_the_loop(instructions: pd.DataFrame) -> pd.Series:
 
 def python_table(python: pd.DataFrame) -> pd.DataFrame:
     """C7: runs in which Python statements lost updates, by switch interval and build."""
-    rows = []
-    for statement, interval in dict.fromkeys(zip(python.statement, python.interval)):
-        row = {"statement": statement, "switch interval": interval}
+
+    def row(python: pd.DataFrame, **which) -> dict:
+        found = {}
         for label in results.labels(python):
-            which = {"interpreter": label, "statement": statement, "interval": interval}
-            row |= counted(label, results.bad_processes(python, "lost", **which))
-            row[f"{label}: lost, mean"] = mean_words(python, "lost", "%", 100, **which)
-        rows.append(row)
-    return pd.DataFrame(rows)
+            found |= counted(label, results.bad_processes(python, "lost", interpreter=label, **which))
+            found[f"{label}: lost, mean"] = mean_words(python, "lost", "%", 100, interpreter=label, **which)
+        return found
+
+    by = {name: dict.fromkeys(python[name]) for name in ("statement", "interval")}
+    return draw.summary(python, by, row, "").rename(columns={"interval": "switch interval"})
 
 
 def borrowed_table(runs: pd.DataFrame) -> pd.DataFrame:
@@ -307,10 +301,10 @@ def remedies_table(record: Record, rivals: pd.DataFrame) -> pd.DataFrame:
     for name in remedies(record):
         row = {"remedy": name + (" (not safe)" if name in UNSAFE_REMEDIES else "")}
         for label in record.interpreters:
-            row[f"alone, {label}, ns"] = draw.text(statistics.per_call(record, (label, name)))
+            row[f"alone, {label}, ns"] = draw.Quantity(statistics.per_call(record, (label, name)))
         for threads in sorted(rivals.threads.unique()):
             found = results.operation(rivals, name, int(threads))
-            row[f"{threads} threads together, {FREE_THREADED}: one every, ns"] = draw.words(found)
+            row[f"{threads} threads together, {FREE_THREADED}: one every, ns"] = draw.Quantity(found)
         rows.append({**row, "when": WHEN.get(name, "")})
     return pd.DataFrame(rows)
 

@@ -93,8 +93,8 @@ def calibrated(crossed: pd.DataFrame) -> list[Check]:
                 continue
             worked = worked_at_once(crossed, interpreter=label, way=ways, threads=threads)
             said = (
-                f"all were inside of the call together in {share.events} of {share.trials} runs, and two or more of the unsafe "
-                f"counter's at work at once in {worked.events} of {worked.trials}"
+                f"all were inside of the call together in {share} runs, and two or more of the unsafe "
+                f"counter's at work at once in {worked}"
             )
             passed = share.events >= MUST_MEET * share.trials
             what = f"{threads} threads on {label}"
