@@ -15,10 +15,10 @@ from ffilab.judge.estimates import LEVEL, Measurement, Share
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import NO
 from ffilab.judge.sentences import NOTHING, said
-from ffilab.judge.simulation import timed
 from ffilab.setup.catalogue import GIL
 from notebooks.boundary import looks
 from notebooks.measuring import exercise, experiment, numbers, results
+from tests.made_up import timed
 
 # ---- the experiments ----
 

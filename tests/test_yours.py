@@ -19,7 +19,6 @@ from conftest import clean_environment
 
 import ffilab
 from ffilab.judge.estimates import MIN_VALUES
-from ffilab.judge.simulation import timed
 from ffilab.judge.yours import Result, width
 from ffilab.measure import foreign, runner
 from ffilab.measure.plan import APART, APART_AGAIN, YOURS, Arm, control_pair
@@ -30,6 +29,7 @@ from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from ffilab.setup.installed import load
 from ffilab.yours import command, comparing, pythons
+from tests.made_up import timed
 
 UV = Path(sys.executable).with_name("uv")
 

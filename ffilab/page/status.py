@@ -3,10 +3,8 @@
 import re
 from pathlib import Path
 
-from ffilab.judge import characteristics
-from ffilab.judge.estimates import Share
 from ffilab.measure.reading import Reading
-from ffilab.page import cost, evidence, lessons, matrix
+from ffilab.page import characteristics, cost, evidence, lessons, matrix
 from ffilab.page import map as corner_map
 from ffilab.page.chapter import left_out
 from ffilab.page.chapters import Chapter, chapters
@@ -33,31 +31,6 @@ def interpreters_page() -> str:
         rows.append((label, version.split(" (")[0], route, same, f"`{flags}`"))
     return filled(
         "interpreters.md", rows=rows, absent=left_out([label for label, *_ in builds]), pair=(GIL, FREE_THREADED)
-    )
-
-
-def characteristics_page(rows: list[dict]) -> str:
-    """Show the operating characteristics: a row for each claim and truth, with what each budget gives."""
-    found, study = {characteristics.key(row): row for row in rows}, characteristics
-    claims, budgets = list(dict.fromkeys(row["claim"] for row in rows)), {}
-    for budget in study.BUDGETS:
-        usual = [found[claim, "as published", budget] for claim in claims if (claim, "as published", budget) in found]
-        parts = [study.part_wrong(part) for row in rows if row["budget"] == budget for part in row["parts"]]
-        often = sum(study.right_share(row) >= study.MIN_RIGHT for row in usual)
-        budgets[budget] = {"usual": len(usual), "often": often, "worst": max(parts, default=0)}
-    fewest = min(row["runs"] for row in rows)
-    return filled(
-        "characteristics.md",
-        fewest=fewest,
-        room=Share(0, fewest).at().high,
-        commits=sorted({row["provenance"]["commit"] for row in rows}),
-        budgets=budgets,
-        min_right=study.MIN_RIGHT,
-        right_share=study.right_share,
-        table={
-            (claim, truth): [found.get((claim, truth, budget)) for budget in budgets]
-            for claim, truth in dict.fromkeys(study.key(row)[:2] for row in rows)
-        },
     )
 
 
@@ -100,7 +73,7 @@ def write(folder: Path, rows: list[dict], sessions: dict[str, Reading | None]) -
         "map": corner_map.page(rows),
         "minutes": minutes_page(sessions),
         "coverage": evidence.coverage_page(kept("sessions"), kept("coverage"), kept("levels")),
-        "characteristics": characteristics_page(characteristics.kept()),
+        "characteristics": characteristics.page(kept("operating_characteristics"), kept("estimates")),
         "wheels": evidence.wheels_page(kept("wheels")),
         "wheel_cost": cost.page(kept("cost"), folder.parents[1]),
         "object_model": evidence.object_model_page(kept("object_model")),
