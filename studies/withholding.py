@@ -18,11 +18,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ffilab.judge import ledger
-from ffilab.judge.characteristics import DECIDED
 from ffilab.judge.verdicts import WITHHELD
 from ffilab.measure.alone import alone
 from ffilab.measure.reading import Reading
 from ffilab.page.book import drawn_layouts
+from ffilab.page.characteristics import DECIDED
 from ffilab.page.contents import chapters
 from ffilab.page.execute import execute
 from ffilab.run import machine, settings

@@ -8,12 +8,12 @@ import pytest
 from ffilab.judge import controls as judging
 from ffilab.judge.controls import Check, Control, repaired, settled, table
 from ffilab.judge.estimates import Interval, Location
-from ffilab.judge.simulation import Simulated
-from ffilab.judge.simulation import timed as record_of
 from ffilab.measure import instructions
 from ffilab.measure.plan import APART, APART_AGAIN, EMPTY, PAIRS, control_pair, controls, empty_loop, plan
 from ffilab.measure.record import Record
 from ffilab.setup.catalogue import FREE_THREADED, GIL
+from tests.made_up import MadeUp
+from tests.made_up import timed as record_of
 
 PAIR = (GIL, FREE_THREADED)
 
@@ -63,11 +63,9 @@ def timed(rng=None, scatter=SCATTER, missing=(), failures=0, more=0.01, again=0.
 
 def session_of(record=None, disturbed=0, cases=1, titles=("races",)):
     """A session with a timed plan, and of each experiment ten processes of each case, of which strangers disturbed so many."""
-    session = Simulated("loaders", "as published", [GIL])
-    if record:
-        session._timed["calls"] = record
+    session = MadeUp("loaders", **({"calls": record} if record else {}))
     for title in titles:
-        session.add_processes(title, [(GIL, {"case": case}, [{"x": 1.0}] * 10) for case in range(cases)])
+        session.add_processes(title, [({"case": case}, [{"x": 1.0}] * 10) for case in range(cases)])
     for line in session.record.children[:disturbed]:
         line["strangers_s"] = 0.1
     return session

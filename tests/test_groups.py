@@ -13,11 +13,11 @@ from ffilab.judge import groups, numbers, statistics
 from ffilab.judge.estimates import LEVEL, PREDICTION_LEVEL, Location, Share
 from ffilab.judge.numbers import Numbers
 from ffilab.judge.rules import NO, OPEN, Side
-from ffilab.judge.simulation import timed
 from ffilab.measure.record import merged
 from ffilab.run.budget import BUDGETS
 from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import GIL
+from tests.made_up import timed
 
 # Relative standard deviation between layouts.
 OF_LAYOUT = 0.02

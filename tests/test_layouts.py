@@ -13,7 +13,6 @@ from ffilab.judge.claims import Claim
 from ffilab.judge.estimates import Counted
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import Side
-from ffilab.judge.simulation import MACHINE, timed
 from ffilab.judge.verdicts import HOLDS
 from ffilab.measure import runner
 from ffilab.measure.plan import APART, EMPTY, Arm, control_pair, plan
@@ -22,6 +21,7 @@ from ffilab.page import chapter
 from ffilab.run.budget import BUDGETS
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from ffilab.setup.layouts import Layout
+from tests.made_up import MACHINE, timed
 from tests.of_chapter import write
 
 PAIR = (GIL, FREE_THREADED)

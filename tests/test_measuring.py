@@ -14,11 +14,11 @@ from ffilab.judge.estimates import LEVEL, Share
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import NO
 from ffilab.judge.sentences import NOTHING, said
-from ffilab.judge.simulation import timed
 from ffilab.setup.catalogue import GIL
 from notebooks.boundary import looks
 from notebooks.measuring import exercise, experiment, numbers, results
 from notebooks.measuring.experiment import COPIES
+from tests.made_up import timed
 
 # ---- the experiments ----
 

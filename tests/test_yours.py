@@ -19,7 +19,6 @@ from conftest import clean_environment
 
 import ffilab
 from ffilab.judge.estimates import MIN_VALUES
-from ffilab.judge.simulation import timed
 from ffilab.measure import foreign, runner
 from ffilab.measure.plan import APART, APART_AGAIN, YOURS, Arm, control_pair
 from ffilab.run import settings
@@ -30,6 +29,7 @@ from ffilab.setup.installed import load
 from ffilab.yours import command, comparing, pythons
 from ffilab.yours import worked_example as page
 from ffilab.yours.result import Result, width
+from tests.made_up import timed
 
 UV = Path(sys.executable).with_name("uv")
 

@@ -9,7 +9,7 @@ from functools import cache
 from typing import ClassVar
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 from ffilab.judge.interval import Estimate, Interval, known  # noqa: F401
 
@@ -31,8 +31,9 @@ def trimmed(n: int) -> int:
     return int(TRIM * n) if n >= TRIMMED_FROM else 0
 
 
-# A page asks for the same few some ten thousand times.
-t_quantile = cache(lambda probability, freedom: float(stats.t.ppf(probability, freedom)))
+# A page asks for the same few some ten thousand times, and checks of arguments take the longest.
+t_quantile = cache(lambda probability, freedom: float(special.stdtrit(freedom, probability)))
+beta_quantile = cache(lambda probability, a, b: float(stats.beta.ppf(probability, a, b)))
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ class Location(Estimate):
     @property
     def _errors_away(self) -> float:
         """How many errors large an effect is that an interval at LEVEL tells from none with a power of 0.8."""
-        return float(stats.t.ppf([0.5 + self._shared(LEVEL) / 2, POWER], self.freedom).sum())
+        return sum(t_quantile(part, self.freedom) for part in (0.5 + self._shared(LEVEL) / 2, POWER))
 
     @property
     def mde(self) -> float:
@@ -169,8 +170,8 @@ class Share(Estimate):
     def at(self, level: float = LEVEL) -> Interval:
         # As scipy.stats.binomtest(...).proportion_ci(method="exact") says, which searches for it.
         k, n, tail = self.events, self.trials, (1 - level) / 2
-        low = float(stats.beta.ppf(tail, k, n - k + 1)) if k else 0.0
-        high = float(stats.beta.ppf(1 - tail, k + 1, n - k)) if k < n else 1.0
+        low = beta_quantile(tail, k, n - k + 1) if k else 0.0
+        high = beta_quantile(1 - tail, k + 1, n - k) if k < n else 1.0
         return Interval(k / n, low, high)
 
     def never(self, rate: float) -> bool:

@@ -104,15 +104,19 @@ def with_builds(location: Location, values: np.ndarray, sessions: list, builds: 
     parts = [centred[builds == build] for build in sorted(set(builds.tolist()))]
     if len(parts) < 2 or min(map(len, parts)) < 2 or not location.error > NOTHING:
         return location
-    between = len(parts) - 1
-    ratio = float(stats.f_oneway(*parts).statistic)
-    moderated = (PRIOR_FREEDOM + between * ratio) / (PRIOR_FREEDOM + between)
-    if moderated <= 1:
+    return wider_by_builds(location, float(stats.f_oneway(*parts).statistic), len(parts))
+
+
+def wider_by_builds(location: Location, ratio: float, builds: int) -> Location:
+    """The same estimate, wider by what builds add. ratio: variance between so many builds over that within them."""
+    between = builds - 1
+    more = (PRIOR_FREEDOM + between * ratio) / (PRIOR_FREEDOM + between)
+    if more <= 1:
         return location
     own = location.error**2 - location.floor**2
-    wider = _with(location, [(own * moderated, PRIOR_FREEDOM + between), (location.floor**2, SESSION_FREEDOM)])
+    wider = _with(location, [(own * more, PRIOR_FREEDOM + between), (location.floor**2, SESSION_FREEDOM)])
     # What builds add is lowered by neither layouts nor sessions.
-    stays = math.sqrt(own * (moderated - 1))
+    stays = math.sqrt(own * (more - 1))
     return replace(wider, floor=math.hypot(location.floor, stays), stays=stays)
 
 

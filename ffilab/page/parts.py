@@ -7,10 +7,20 @@ of the book found.
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ffilab.judge import characteristics
-from ffilab.judge.estimates import Share
 from ffilab.measure.reading import Reading
-from ffilab.page import corners, cost, evidence, front, guide, ledger_page, lessons, matrix, sources, words
+from ffilab.page import (
+    characteristics,
+    corners,
+    cost,
+    evidence,
+    front,
+    guide,
+    ledger_page,
+    lessons,
+    matrix,
+    sources,
+    words,
+)
 from ffilab.page.advice import Copy
 from ffilab.page.chapter import left_out
 from ffilab.page.contents import Chapter, chapters
@@ -39,31 +49,6 @@ def interpreters_page() -> str:
         rows.append((label, version.split(" (")[0], route, same, f"`{flags}`"))
     return filled(
         "interpreters.md", rows=rows, absent=left_out([label for label, *_ in builds]), pair=(GIL, FREE_THREADED)
-    )
-
-
-def characteristics_page(rows: list[dict]) -> str:
-    """Show the operating characteristics: a row for each claim and truth, with what each budget gives."""
-    found, study = {characteristics.key(row): row for row in rows}, characteristics
-    claims, budgets = list(dict.fromkeys(row["claim"] for row in rows)), {}
-    for budget in study.BUDGETS:
-        usual = [found[claim, "as published", budget] for claim in claims if (claim, "as published", budget) in found]
-        parts = [study.part_wrong(part) for row in rows if row["budget"] == budget for part in row["parts"]]
-        often = sum(study.right_share(row) >= study.MIN_RIGHT for row in usual)
-        budgets[budget] = {"usual": len(usual), "often": often, "worst": max(parts, default=0)}
-    fewest = min(row["runs"] for row in rows)
-    return filled(
-        "characteristics.md",
-        fewest=fewest,
-        room=Share(0, fewest).at().high,
-        commits=sorted({row["provenance"]["commit"] for row in rows}),
-        budgets=budgets,
-        min_right=study.MIN_RIGHT,
-        right_share=study.right_share,
-        table={
-            (claim, truth): [found.get((claim, truth, budget)) for budget in budgets]
-            for claim, truth in dict.fromkeys(study.key(row)[:2] for row in rows)
-        },
     )
 
 
@@ -96,7 +81,9 @@ PARTS: dict[str, Part] = {
     "budgets": lambda tree, copy: filled("budgets.md", budgets=BUDGETS),
     "changed_rules": lambda tree, copy: filled("changed_rules.md", rows=evidence.read("rules_changed")),
     "chapters": lambda tree, copy: filled("chapters.md", chapters=chapters(), minutes=minutes),
-    "characteristics": lambda tree, copy: characteristics_page(characteristics.kept()),
+    "characteristics": lambda tree, copy: characteristics.page(
+        *map(evidence.read, ("operating_characteristics", "estimates"))
+    ),
     "corners": lambda tree, copy: corners.page(copy.ledger),
     "course": lambda tree, copy: course_page(),
     "coverage": lambda tree, copy: evidence.coverage_page(*map(evidence.read, ("sessions", "coverage", "levels"))),

@@ -15,7 +15,6 @@ import pytest
 
 from faults import small
 from ffilab.judge import again, runs
-from ffilab.judge.simulation import timed
 from ffilab.measure import foreign
 from ffilab.measure.lines import Writer
 from ffilab.measure.plan import EMPTY, control_pair
@@ -24,6 +23,7 @@ from ffilab.page import draw
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.run.subprocesses import explain_os_errors
+from tests.made_up import timed
 from tests.of_chapter import write
 
 # Loaders has timed plans, processes and observations, and few of each.
