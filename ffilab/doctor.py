@@ -201,13 +201,13 @@ def noise() -> list[str]:
             "all cores"
         )
     governors = {
-        quota.read(path) for path in Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")
+        quota.read_text(path) for path in Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")
     }
     if governors - {"performance"}:
         findings.append(
             f"frequency governor {', '.join(sorted(governors))}: sudo cpupower frequency-set -g performance"
         )
-    turbo = quota.read("/sys/devices/system/cpu/intel_pstate/no_turbo")
+    turbo = quota.read_text("/sys/devices/system/cpu/intel_pstate/no_turbo")
     if turbo == "0":
         findings.append("turbo is on: echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo")
     if not Path("/proc/stat").exists():
@@ -259,7 +259,7 @@ def about_interpreters() -> str:
 
 def cpu_model() -> str:
     """Name of the processor; on arm64, where Linux may not tell, what `lscpu` knows."""
-    for source in (quota.read("/proc/cpuinfo"), output("lscpu")):
+    for source in (quota.read_text("/proc/cpuinfo"), output("lscpu")):
         if named := re.search(r"^model name\s*: (.*)", source, re.MULTILINE | re.IGNORECASE):
             return named.group(1).strip()
     return platform.processor() or platform.machine()

@@ -109,7 +109,7 @@ def known_by(folder: Path) -> list[dict]:
             raise UserError(f"{claim.chapter} was measured at `{session.budget.name}`: estimates are kept of `quick`.")
         facts = {what: session.machine.get(what) for what in ("commit", "date", "cpu", "cores_usable", "system")}
         for name in asked(claim):
-            estimate = numbers.of(session)[name].estimate
+            estimate = numbers.numbers_of(session)[name].estimate
             if estimate and is_known(estimate):
                 rows[claim.chapter, name] = {
                     "chapter": claim.chapter,
@@ -285,9 +285,9 @@ def table(rows: list[dict], of: list[Claim] | None = None, runs: int = RUNS, see
 
 def main(folder: Path | None = None) -> None:
     """Make the table. folder: records of a run of `quick`; what they know of numbers that have no estimate yet is kept first."""
-    rows = added(kept.read(ESTIMATES), known_by(folder) if folder else [])
-    kept.write(ESTIMATES, rows)
+    rows = added(kept.read_sessions(ESTIMATES), known_by(folder) if folder else [])
+    kept.write_sessions(ESTIMATES, rows)
     provenance = {"command": COMMAND, "commit": machine.commit(), "seed": 0}
     results = [row | {"provenance": provenance} for row in table(rows)]
-    kept.write(TABLE, results)
+    kept.write_sessions(TABLE, results)
     print(f"{len(results)} rows, from {len(rows)} estimates: `make test` says what falls short.")

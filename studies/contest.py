@@ -314,6 +314,6 @@ def main(budget: str, sessions: int | None = None) -> None:
         settings.tell(progress=str(Path(folder) / "progress.json"))
         for number in range(count):
             say(f"  session {number + 1} of {count}")
-            earlier = kept.read(path)
-            session(size, lambda now, earlier=earlier: kept.write(path, [*earlier, now]))
+            earlier = kept.read_sessions(path)
+            session(size, lambda now, earlier=earlier: kept.write_sessions(path, [*earlier, now]))
     say(f"  kept in {path.name}")

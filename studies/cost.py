@@ -296,15 +296,15 @@ def main(budget: str, sessions: int = 1) -> None:
     }
     for number in range(sessions):
         say(f"  session {number + 1} of {sessions}")
-        before, draw = kept.read(path), random.Random(secrets.randbits(32))
+        before, draw = kept.read_sessions(path), random.Random(secrets.randbits(32))
         found = {"machine": machine.facts(), "packages": packages, "runs": [], "published": []}
         with tempfile.TemporaryDirectory() as scratch:
             for place, measured_one in session(python, draw, is_result, Path(scratch)):
                 found[place].append(measured_one)
-                kept.write(path, [*before, found])
+                kept.write_sessions(path, [*before, found])
             if not number:
                 rows = USUAL | STABLE | REFUSED if is_result else dict(list(USUAL.items())[:2])
                 found["wheels"] = []
                 for wheel in tried(present() if is_result else [python], rows, Path(scratch)):
                     found["wheels"].append(wheel)
-                    kept.write(path, [*before, found])
+                    kept.write_sessions(path, [*before, found])

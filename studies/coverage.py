@@ -69,11 +69,11 @@ def main(budget: str, sessions: int | None = None) -> None:
     compiled(size.builds)
     path, count = kept.file("sessions", budget), sessions or SESSIONS[budget]
     for number in range(count):
-        before = kept.read(path)
+        before = kept.read_sessions(path)
         layout_pool.POOLS.parent.mkdir(parents=True, exist_ok=True)
         with (
             step(f"session {number + 1} of {count}"),
             tempfile.TemporaryDirectory(dir=layout_pool.POOLS.parent) as scratch,
         ):
-            kept.write(path, [*before, session(Path(scratch), len(before), size)])
+            kept.write_sessions(path, [*before, session(Path(scratch), len(before), size)])
         say(f"  {len(before) + 1} sessions are kept in {path.name}")

@@ -160,4 +160,4 @@ def main(budget: str) -> None:
     with step("times"):
         found["times"] = times(arms(), labels, TIMES_S if is_result else 0)
     found["tried"] = tried() if is_result else []
-    kept.write(kept.file("object_model", budget), [found])
+    kept.write_sessions(kept.file("object_model", budget), [found])

@@ -196,5 +196,5 @@ def main(budget: str, sessions: int = 1) -> None:
             environments(Path(scratch), python)
             facts = {"machine": machine.facts(), "instructions": counted(Path(scratch))}
             runs = round_of(Path(scratch), draw, is_result, rows)
-        kept.write(path, [*kept.read(path), {**facts, "runs": runs}])
-    say(report(kept.read(path)))
+        kept.write_sessions(path, [*kept.read_sessions(path), {**facts, "runs": runs}])
+    say(report(kept.read_sessions(path)))

@@ -126,7 +126,7 @@ def summarise(index: Path) -> list[dict]:
         if run["load"] == "idle":
             for part, answer in run["answers"].items():
                 votes[part][answer] += answer in DECIDED
-    rows = kept.read(EVIDENCE)
+    rows = kept.read_sessions(EVIDENCE)
     again = {(run["load"], run["chapter"], run["session"]) for run in runs}
     rows = [row for row in rows if not {(row["load"], row["chapter"], one) for one in row["sessions"]} & again]
     for load, chapter in sorted({(run["load"], run["chapter"]) for run in runs}):
@@ -156,7 +156,7 @@ def summarise(index: Path) -> list[dict]:
             }
         )
     rows.sort(key=lambda row: (list(LOADS).index(row["load"]), row["chapter"]))
-    kept.write(EVIDENCE, rows)
+    kept.write_sessions(EVIDENCE, rows)
     return rows
 
 

@@ -18,9 +18,9 @@ from ffilab.run.errors import UserError
 from studies import characteristics, kept
 from studies.characteristics import ESTIMATES, TRUTHS, at_budget, drawn, endless
 
-ROWS = kept.read(characteristics.TABLE)
+ROWS = kept.read_sessions(characteristics.TABLE)
 KEPT = {page.key(one): one for one in ROWS}
-KNOWN = kept.read(ESTIMATES)
+KNOWN = kept.read_sessions(ESTIMATES)
 TESTED = {claim.id: claim for claim in characteristics.tested()}
 # Of a claim that the kept runs know nothing of there are no rows: no machine of ours shows what it takes, or no order misses.
 IN_TABLE = {identifier: claim for identifier, claim in TESTED.items() if identifier not in ("D2", "D3")}

@@ -210,7 +210,7 @@ def test_no_claim_rests_on_the_calibration():
 
 def test_a_failed_calibration_withholds_what_is_said_of_threads():
     together = pd.DataFrame({"processes": [1.0, 1.01, 0.99, 1.0], "threads": [1.9, 1.91, 1.92, 1.9]})
-    said = sentences.said(Golden("critical_sections", {"two at once": together}))
+    said = sentences.sentences_of(Golden("critical_sections", {"two at once": together}))
     for name in ("locks-own", "objects-gil", "sharing-PyMutex", "bindings", "ctypes-apart", "texts", "prediction-2"):
         assert said[name] == "Withheld: the calibration of this run failed (two processes)."
 

@@ -228,7 +228,7 @@ def numbers_of(session):
 
 def test_numbers_of_processes_have_their_sessions_as_groups(monkeypatch):
     """What rests on a timed plan has them already, and events are counted."""
-    monkeypatch.setattr(numbers, "of", numbers_of)
+    monkeypatch.setattr(numbers, "numbers_of", numbers_of)
     rng = np.random.default_rng(9)
     each = [rng.normal(centre, 0.1, 10) for centre in (0.0, 0.1, 0.3)]
 

@@ -39,7 +39,7 @@ def matrix_page(browser, folder, address=""):
     frame = pd.DataFrame(
         [cell(label, f"tool {n}", f"call {n}", 10.0 + n) for label in ("3.14", "3.14t") for n in range(40)]
     )
-    body = re.search(r"```\{raw\} html\n(.*?)```", matrix.of(tables.Table(frame, "n = 4", "")), re.S)[1]
+    body = re.search(r"```\{raw\} html\n(.*?)```", matrix.table_page(tables.Table(frame, "n = 4", "")), re.S)[1]
     return opened(browser, folder, "matrix", body, address)
 
 

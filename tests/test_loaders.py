@@ -130,7 +130,7 @@ def test_a_process_that_died_did_not_meet_and_one_that_crashed_is_counted():
         for loader in experiment.LOADERS
         for what, ended, met in ends
     ]
-    row = results.of(results.ends(pd.DataFrame(rows)), GIL, "CDLL")
+    row = results.row_of(results.ends(pd.DataFrame(rows)), GIL, "CDLL")
     assert (row.crashes, row.deadlocks, row.how) == (Share(1, 2), Share(2, 4), "killed by SIGSEGV, ok")
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.signal import lfilter
 
 from ffilab.judge import statistics
-from ffilab.judge.sentences import said
+from ffilab.judge.sentences import sentences_of
 from ffilab.measure import neighbour
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import merged
@@ -178,7 +178,7 @@ def test_the_chapter_finds_what_company_does():
         assert found.loc[arm].value == pytest.approx(1 + true, rel=0.02)
         assert found.loc[arm].low < found.loc[arm].value < found.loc[arm].high
     assert results.moved_by_company(record).at().value == pytest.approx(1.7 / 1.3, rel=0.02)
-    assert said(MadeUp("measuring", copies=record))["prediction-4"].startswith("Yes: with company")
+    assert sentences_of(MadeUp("measuring", copies=record))["prediction-4"].startswith("Yes: with company")
 
 
 def test_a_batch_runs_all_its_loops_with_probes_around_each_part():

@@ -16,7 +16,7 @@ NAMES = {
     tool: {name for topic in CALLS.keys() - said["not-here"].keys() for name in CALLS[topic]}
     for tool, said in TOOLS.items()
 }
-SESSIONS = kept.read(kept.EVIDENCE / "object_model.json")
+SESSIONS = kept.read_sessions(kept.EVIDENCE / "object_model.json")
 
 
 def expected(tool, label):

@@ -8,7 +8,7 @@ from of_chapter import LABELS, Golden, result_of
 from ffilab.judge import controls, verdicts
 from ffilab.judge.claims import declared
 from ffilab.judge.controls import settled
-from ffilab.judge.numbers import of
+from ffilab.judge.numbers import numbers_of
 from ffilab.judge.rules import OPEN
 from ffilab.setup.catalogue import GIL
 from notebooks.pinning import exercise, experiment, numbers
@@ -76,7 +76,7 @@ def test_where_nothing_can_be_pinned_every_test_says_so():
     session = Golden("pinning")
     for line in session.record.children:
         line["result"] = [row for row in line["result"] if row["placement"] in (experiment.FREE, experiment.AGAIN)]
-    found = of(session)
+    found = numbers_of(session)
     for claim in (PINS, BUGS):
         assert {found[rule.number].missing for rule in claim.tests} == {numbers.NO_PINNING}
         assert verdicts.of_claim(claim, found).word == OPEN
@@ -108,7 +108,7 @@ def test_copies_that_differ_and_threads_that_stray_withhold():
     failed = [check for check in settled(numbers.controls(session)) if not check.passed]
     assert [check.source for check in failed] == ["throughput"] * 2
     # The numbers that rest on it, and no others.
-    withheld = controls.withheld(failed, of(session))["A24a"]
+    withheld = controls.withheld(failed, numbers_of(session))["A24a"]
     assert {name.partition(" ")[0] for name in withheld} == {"throughput"}
     assert len(withheld) == 2
     failed = [check.kind for check in settled(numbers.controls(of_speeds(strayed))) if not check.passed]

@@ -31,8 +31,8 @@ class Pretended(SimpleNamespace):
 @pytest.fixture
 def said(monkeypatch):
     """What the chapter says of numbers."""
-    monkeypatch.setattr(judge_numbers, "of", lambda session: session.found)
-    return lambda found: sentences.said(Pretended(found))
+    monkeypatch.setattr(judge_numbers, "numbers_of", lambda session: session.found)
+    return lambda found: sentences.sentences_of(Pretended(found))
 
 
 @pytest.mark.parametrize(

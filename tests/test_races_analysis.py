@@ -10,7 +10,7 @@ from of_chapter import Golden
 from ffilab.judge import ledger, verdicts
 from ffilab.judge.claims import declared
 from ffilab.judge.estimates import Location
-from ffilab.judge.numbers import of
+from ffilab.judge.numbers import numbers_of
 from ffilab.judge.processes import chosen
 from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.setup.catalogue import FREE_THREADED, GIL
@@ -97,7 +97,7 @@ def test_an_event_counts_though_its_process_was_disturbed_and_measured_again():
     safe |= {"strangers_s": 1.0, "wall_s": 0.1}
     safe["result"] = [{**row, "lost": 0.1} if row.get("variant") == "mutex" else row for row in safe["result"]]
     session.record.children.append(again)
-    assert of(session)[f"bad runs: mutex, PyDLL, {FREE_THREADED}"].estimate.events == 1
+    assert numbers_of(session)[f"bad runs: mutex, PyDLL, {FREE_THREADED}"].estimate.events == 1
 
 
 def test_threads_that_never_met_try_no_lock(frames):
@@ -128,7 +128,7 @@ def test_a_narrow_window_is_compared_with_a_wide_one_alone(frames, wide, side):
 
 def test_an_interpreter_that_is_absent_leaves_its_part_out(frames):
     free_threaded = {title: frame[frame.interpreter == FREE_THREADED] for title, frame in frames.items()}
-    found = of(Golden("races", free_threaded))
+    found = numbers_of(Golden("races", free_threaded))
     c7 = next(claim for claim in declared("races").claims if claim.id == "C7")
     there = [rule.number for rule in c7.tests if found[rule.number].estimate]
     assert there == [f"bad runs: total += 1, {FREE_THREADED}"]

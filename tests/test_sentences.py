@@ -137,9 +137,9 @@ def test_a_translation_is_a_second_file_and_the_rest_stays_english(written, tmp_
 @pytest.mark.parametrize("file", sorted(NOTEBOOKS.glob("*/sentences.*.toml")), ids=lambda file: file.name)
 def test_every_translation_is_whole(file, monkeypatch):
     """Each number of a form stands in its translation, too."""
-    english = sentences.read(file.parent.name)
+    english = sentences.read_sentences(file.parent.name)
     monkeypatch.setenv("LANGUAGE", file.suffixes[0].strip("."))
-    for name, sentence in sentences.read(file.parent.name).items():
+    for name, sentence in sentences.read_sentences(file.parent.name).items():
         for answers, form in sentence.forms.items():
             assert set(NUMBERS.findall(form)) == set(NUMBERS.findall(english[name].forms[answers])), (name, answers)
 
@@ -148,7 +148,7 @@ def test_every_translation_is_whole(file, monkeypatch):
 def test_every_form_reads_well(chapter):
     wrong = {
         (name, form): found
-        for name, sentence in sentences.read(chapter).items()
+        for name, sentence in sentences.read_sentences(chapter).items()
         for form in sentence.forms.values()
         if (found := faults(NUMBERS.sub("7", form), not sentence.part and form[:1].isupper() and form[-1] != "}"))
     }

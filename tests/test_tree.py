@@ -1,6 +1,7 @@
 """What the tree must look like: outputs stripped, no hosts of registries, no path of a machine, no lint."""
 
 import ast
+import importlib
 import io
 import json
 import re
@@ -144,6 +145,19 @@ def imported(path):
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
     return found
+
+
+# They run alone: in a bare interpreter, as a compiler, or as what a reader copies.
+ALONE = {"__main__", "bootstrap", "example", "link_recorder", "pgo_training"}
+
+
+@pytest.mark.parametrize("folder", ["ffilab", "notebooks", "studies"])
+def test_every_module_can_be_imported(folder):
+    """A study that takes hours is run once in a year: it must not fail at its first line then."""
+    for path in PYTHON:
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        if parts[0] == folder and parts[-1] not in ALONE and "bound" not in parts:
+            importlib.import_module(".".join(parts).removesuffix(".__init__"))
 
 
 def test_nobody_imports_studies():

@@ -34,7 +34,7 @@ def test_servers_beside_load_stay_disturbed():
 
 def golden(chapter):
     """The numbers of a chapter's golden records."""
-    return numbers.of(Reading(chapter, find(GOLDEN, chapter)))
+    return numbers.numbers_of(Reading(chapter, find(GOLDEN, chapter)))
 
 
 def resting(chapter, on):

@@ -153,7 +153,7 @@ def test_advice_with_a_mistake_is_refused(tmp_path, entry, says):
     path = tmp_path / "best_practice.toml"
     path.write_text(f"[[advice]]\n{entry}\n")
     with pytest.raises(Exception, match=says):
-        advice.read(path)
+        advice.entries(path)
 
 
 def test_a_number_without_an_interval_is_not_printed_with_one():

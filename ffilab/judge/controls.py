@@ -130,12 +130,12 @@ def repaired(session) -> str:
     """Say in one line what was measured again and what is left out: "12 of 400 processes were measured again, 1 left out: other load"."""
     children = [line for each in (*session.earlier, session) for line in each.record.children]
     blocks = [block for name in session.plans for block in session.timed(name).blocks]
-    said = []
+    check_in_words = []
     for what, names, lines in (("processes", titles(session), children), ("blocks", session.plans, blocks)):
         if names:
             counts = Disturbed(*map(sum, zip(*(session.disturbed(name) for name in names))))
-            said.append(noise.said(counts, noise.most_frequent(lines), what))
-    return "; ".join(said)
+            check_in_words.append(noise.disturbed_in_words(counts, noise.most_frequent(lines), what))
+    return "; ".join(check_in_words)
 
 
 def unequal(name: str, record: Record) -> list[Check]:
@@ -147,8 +147,8 @@ def unequal(name: str, record: Record) -> list[Check]:
     level = 1 - (1 - LEVEL) / len(found)
     sure = {one: one.more - t_quantile(0.5 + level / 2, one.n - 1) * one.error for one in found}
     worst = max(sure, key=sure.get)
-    said = f"{worst.cell}: {worst.more:+.0%} of its batches, beside the others"
-    return [Check("left out alike", f"arms of {name!r}", said, sure[worst] <= MUCH_MORE, worst.more)]
+    check_in_words = f"{worst.cell}: {worst.more:+.0%} of its batches, beside the others"
+    return [Check("left out alike", f"arms of {name!r}", check_in_words, sure[worst] <= MUCH_MORE, worst.more)]
 
 
 def lost(name: str, record: Record) -> Check:
@@ -205,11 +205,11 @@ def withheld(checks: list[Check], numbers) -> dict[str, dict[str, str]]:
             bearable = rule.bearable(log)
             for check in failed:
                 if check.source in number.rests_on and check.concerns(log) and check.bias > bearable:
-                    reasons.setdefault(claim.id, {}).setdefault(rule.key, said(check))
+                    reasons.setdefault(claim.id, {}).setdefault(rule.key, check_in_words(check))
     return reasons
 
 
-def said(check: Check) -> str:
+def check_in_words(check: Check) -> str:
     """Say what a check found, in one line."""
     return f"{check.kind}, {check.what}: {check.found}"
 

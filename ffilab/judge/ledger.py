@@ -39,14 +39,16 @@ def answers(session) -> dict[tuple[str, Rule], Answer]:
     return {
         (claim.id, rule): Answer(OPEN, f"withheld: {answer.reason}") if answer.verdict == verdicts.WITHHELD else answer
         for claim in declared(session.chapter).claims
-        for rule, answer in verdicts.answers(claim, numbers.of(session), withheld.get(claim.id, {}))
+        for rule, answer in verdicts.answers(claim, numbers.numbers_of(session), withheld.get(claim.id, {}))
     }
 
 
 @once
 def _withheld(session) -> dict[str, dict[str, str]]:
     """What the controls withhold; nothing of a smoke test, which says nothing anyhow."""
-    return controls.withheld(controls.everything(session), numbers.of(session)) if session.budget.is_result else {}
+    return (
+        controls.withheld(controls.everything(session), numbers.numbers_of(session)) if session.budget.is_result else {}
+    )
 
 
 def sides(session, sizes: bool = False) -> dict[tuple[str, str], str]:
@@ -129,7 +131,7 @@ def given_by(session, whatever_the_controls: bool = False) -> dict[Claim, Given]
     """What a session gives to each claim of its chapter."""
     withheld = {} if whatever_the_controls else _withheld(session)
     return {
-        claim: Given(numbers.of(session), session.provenance, withheld.get(claim.id, {}))
+        claim: Given(numbers.numbers_of(session), session.provenance, withheld.get(claim.id, {}))
         for claim in declared(session.chapter).claims
     }
 

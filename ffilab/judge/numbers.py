@@ -93,12 +93,14 @@ class Numbers:
         if self._each is None:
             titles = {line["title"] for line in self.session.record.experiments}
             healed = {title for title in titles if not self.session.mostly_lost(title)}
-            self._each = [(of(one), {title for title in healed if one.mostly_lost(title)}) for one in self.session.each]
+            self._each = [
+                (numbers_of(one), {title for title in healed if one.mostly_lost(title)}) for one in self.session.each
+            ]
         return self._each
 
 
 @once
-def of(session) -> Numbers:
+def numbers_of(session) -> Numbers:
     """The numbers of a session."""
     chapter = importlib.import_module(f"notebooks.{session.chapter}.numbers")
     return Numbers(session, chapter.numbers(session))

@@ -21,7 +21,7 @@ from ffilab.judge import statistics
 from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval, Location, difference
 from ffilab.measure.foreign import check
 from ffilab.measure.plan import EMPTY, control_pair
-from ffilab.measure.record import HOW, Record, medians, read
+from ffilab.measure.record import HOW, Record, medians, read_record
 from ffilab.run.errors import UserError
 
 # Of the plan.
@@ -176,7 +176,7 @@ def report(paths: tuple[Path, Path]) -> str:
             raise UserError("Name two records: `make compare A=_build/records/….jsonl B=…`.")
         if not path.is_file():
             raise UserError(f"There is no record {path}: records are in _build/records, one .jsonl a run.")
-    first, second = map(read, paths)
+    first, second = map(read_record, paths)
     for path in paths:
         check(path)
     table = compare_runs(first, second)

@@ -111,8 +111,8 @@ class Said(Mapping[str, str]):
     """The sentences of a session's chapter, and what no form can say, by name; each is made when it is asked for."""
 
     def __init__(self, session):
-        self._session, self._numbers = session, numbers.of(session)
-        self._sentences, self._fragments = read(session.chapter), fragments(session)
+        self._session, self._numbers = session, numbers.numbers_of(session)
+        self._sentences, self._fragments = read_sentences(session.chapter), fragments(session)
         self._made: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> str:
@@ -150,7 +150,7 @@ class Said(Mapping[str, str]):
             # In the middle of a sentence it would say nothing, badly.
             return self._nothing(sentence)
         poured = {alias: Poured(self._numbers[name]) for alias, name in sentence.poured.items() if alias not in others}
-        return form.format(**poured, **{alias: Text(said) for alias, said in others.items()})
+        return form.format(**poured, **{alias: Text(sentences_of) for alias, sentences_of in others.items()})
 
     def _nothing(self, sentence: Sentence) -> str:
         """That too little was measured; by itself, and not in the middle of another sentence, with the reason that a number has."""
@@ -168,12 +168,12 @@ class Said(Mapping[str, str]):
         return len(list(iter(self)))
 
 
-def said(session) -> Said:
+def sentences_of(session) -> Said:
     """The sentences of a session."""
     return session.once(Said)
 
 
-def read(chapter: str) -> dict[str, Sentence]:
+def read_sentences(chapter: str) -> dict[str, Sentence]:
     """The sentences of a chapter, by name, in the reader's language as far as it is there. Raises UserError, with what is wrong and where."""
     return _read(NOTEBOOKS / chapter / "sentences.toml", tuple(settings.languages()))
 

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from ffilab.measure.lines import damaged, whole
-from ffilab.measure.record import MAIN, Record, read
+from ffilab.measure.record import MAIN, Record, read_record
 from ffilab.run.archives import tarfile
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD
@@ -68,7 +68,7 @@ def find(folder: Path, chapter: str) -> Path:
     Raises NoSession if there is none, and UserError if a record is damaged.
     """
     folder_of_session = newest(folder, chapter, checked=True)
-    main = read(folder_of_session / MAIN)
+    main = read_record(folder_of_session / MAIN)
     for session in [folder_of_session, *(folder_of_session.parent / name for name in main.run["plan"]["earlier"])]:
         for path in sorted(session.glob("*.jsonl")):
             check(path)
@@ -100,7 +100,7 @@ def _complete(path: Path, chapter: str, checked: bool) -> Record | None:
                 return None
         except (ValueError, KeyError, TypeError, RecursionError):
             return None
-    record = read(path)
+    record = read_record(path)
     if checked:
         check(path)
     return None if record.cut_off else record

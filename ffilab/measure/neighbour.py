@@ -59,7 +59,7 @@ def discarded(company: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {cell: share > MOST for cell, share in company.items()}
 
 
-def said(blocks: list[dict], company: dict[str, np.ndarray]) -> str:
+def company_in_words(blocks: list[dict], company: dict[str, np.ndarray]) -> str:
     """Describe what became of the batches; empty where nothing is known of company."""
     if not any("probes" in block for block in blocks):
         return ""

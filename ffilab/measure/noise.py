@@ -75,7 +75,7 @@ def of_places(places: list[list[dict]]) -> Disturbed:
     return Disturbed(sum(map(len, places)) - len(places), lost, len(places))
 
 
-def said(found: Disturbed, word: str, what: str) -> str:
+def disturbed_in_words(found: Disturbed, word: str, what: str) -> str:
     """Describe what was disturbed. what: "blocks", "processes"; word: what disturbed most of them."""
     if not found.again and not found.left_out:
         return f"none of {found.planned} {what} was disturbed"
@@ -91,5 +91,5 @@ def discard(blocks: list[dict], complete: list[int]) -> Noise:
     found = counted(blocks)
     left_out = set() if found.is_most else {number for number, block in enumerate(blocks) if disturbed(block)}
     kept = {block["restart"] for number, block in enumerate(blocks) if number not in left_out}
-    report = said(found, most_frequent(blocks), "blocks")
+    report = disturbed_in_words(found, most_frequent(blocks), "blocks")
     return Noise(left_out, [restart for restart in complete if restart in kept], report)

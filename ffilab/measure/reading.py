@@ -14,7 +14,7 @@ from ffilab.measure import noise
 from ffilab.measure.children import by_place, mostly_lost
 from ffilab.measure.noise import Disturbed
 from ffilab.measure.plan import Arm
-from ffilab.measure.record import MAIN, Record, merged, read
+from ffilab.measure.record import MAIN, Record, merged, read_record
 from ffilab.run.budget import BUDGETS, Budget
 from ffilab.run.errors import UserError
 
@@ -148,7 +148,7 @@ class Session:
             path = self.folder / f"{name}.jsonl"
             if not path.is_file():
                 raise self._lacks(f"the timed plan {name!r}")
-            record = read(path)
+            record = read_record(path)
             if record.cut_off:
                 raise self._lacks(f"the timed plan {name!r}, which was interrupted")
             self._timed[name] = record
@@ -170,7 +170,7 @@ class Session:
         if name in self.plans:
             return self.timed(name).noise.report
         word = next(filter(None, (record.disturbed_by(name) for record in reversed(self._holding(name)))), "")
-        return noise.said(self.disturbed(name), word, "processes")
+        return noise.disturbed_in_words(self.disturbed(name), word, "processes")
 
     def mostly_lost(self, title: str) -> set[str]:
         """The cases of an experiment that are shown though more than half of their processes stayed disturbed."""
@@ -231,7 +231,7 @@ class Reading(Session):
     """A session that measures nothing: what it is asked for is in its records, or cannot be had."""
 
     def __init__(self, chapter: str, folder: Path, alone: bool = False):
-        record = read(folder / MAIN)
+        record = read_record(folder / MAIN)
         if alone:
             # One of several that another session rests on: that one names them all.
             record.run["plan"]["earlier"] = []

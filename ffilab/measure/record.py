@@ -108,7 +108,7 @@ class Record:
         """Which blocks are left out as they were disturbed, and which restarts count. It never looks at a block's own
         time."""
         decided = noise.discard(self.blocks, self._complete)
-        about_company = neighbour.said(self.blocks, self.company)
+        about_company = neighbour.company_in_words(self.blocks, self.company)
         return replace(decided, report=f"{decided.report}; {about_company}") if about_company else decided
 
     @cached_property
@@ -302,7 +302,7 @@ def merged(records: list[Record]) -> Record:
     )
 
 
-def read(path: Path) -> Record:
+def read_record(path: Path) -> Record:
     """Read a record; a last line that was cut off in the middle of a write is left out.
 
     Raises UserError if the file is no record, or is not as it was written. What others made is checked in foreign.py.

@@ -11,7 +11,7 @@ from ffilab.measure import noise
 from ffilab.measure.alone import alone
 from ffilab.measure.lines import Writer
 from ffilab.measure.plan import Arm, Plan
-from ffilab.measure.record import Record, read
+from ffilab.measure.record import Record, read_record
 from ffilab.measure.reporting import Reporter
 from ffilab.measure.workers import PAGE_BYTES, Worker, WorkerFailed
 from ffilab.run import machine
@@ -311,7 +311,7 @@ def run(
     finally:
         close(kept)
         writer.close()
-    return read(writer.path)
+    return read_record(writer.path)
 
 
 def side_by_side(cells: list[tuple[str, Arm]], order: random.Random) -> list[tuple[str, Arm]]:

@@ -102,7 +102,7 @@ def call(file, function, arguments):
     return getattr(module, function)(**arguments)
 
 
-def said(error):
+def error_in_words(error):
     return f"{type(error).__name__}: {error}"
 
 
@@ -164,7 +164,7 @@ def serve(orders, results):
         try:
             pin(order.get("cpu"))
         except OSError as error:
-            answer({"error": said(error)})
+            answer({"error": error_in_words(error)})
             continue
         if order["op"] == "load":
             missing = {}
@@ -173,7 +173,7 @@ def serve(orders, results):
                 try:
                     arms[name] = make(**arm)
                 except Exception as error:
-                    missing[name] = said(error)
+                    missing[name] = error_in_words(error)
             answer({"facts": facts(), "missing": missing})
         elif order["op"] == "pin":
             answer({})
@@ -184,7 +184,7 @@ def serve(orders, results):
                     arms[order["arm"]].timeit(order["loops"] // PRE_ROLL)
                 elapsed, probes = batch(arms[order["arm"]], order["loops"])
             except Exception as error:
-                answer({"error": said(error)})
+                answer({"error": error_in_words(error)})
                 continue
             cpu = resource.getrusage(resource.RUSAGE_SELF)
             answer({"ns": elapsed, "probes": probes, "cpu_s": round(cpu.ru_utime + cpu.ru_stime, 4)})

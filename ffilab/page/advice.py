@@ -49,7 +49,7 @@ class Advice:
     each: tuple[Sentence, ...] = ()
 
 
-def read(path: Path = FILE, kind: str = "advice") -> list[Advice]:
+def entries(path: Path = FILE, kind: str = "advice") -> list[Advice]:
     """Return all entries of a kind, in the order of the file. Raises UserError, with what is wrong."""
     keys = {field.name for field in fields(Advice)} - {"found", "each"}
     entries = []
@@ -109,7 +109,7 @@ def _answers(asked: Sentence, chapter: str, copy: Copy) -> tuple[str | None, ...
 
     def answer(question: Question) -> str | None:
         if not question.claim:
-            return question.answer(session, numbers.of(session))
+            return question.answer(session, numbers.numbers_of(session))
         part = ledger.part_of(copy.rows.get(question.claim), question.number)
         return part["verdict"] if part.get("verdict") in ANSWERS else None
 
@@ -118,7 +118,7 @@ def _answers(asked: Sentence, chapter: str, copy: Copy) -> tuple[str | None, ...
 
 def _poured(asked: Sentence, chapter: str, copy: Copy, **further: str) -> str:
     form = asked.form(_answers(asked, chapter, copy))
-    found = numbers.of(copy.sessions[chapter])
+    found = numbers.numbers_of(copy.sessions[chapter])
     values = {alias: Poured(found[name]) for alias, name in asked.poured.items()}
     return (asked.few if form is None else form).format(**values, **further)
 

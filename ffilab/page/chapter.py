@@ -97,7 +97,7 @@ def left_out(labels: list[str]) -> list[str]:
     return [interpreter.label for interpreter in ALL if interpreter.label not in labels]
 
 
-def said(session: Session, name: str) -> str:
+def sentence(session: Session, name: str) -> str:
     """Return what this run says under that name in sentences.toml, for a caption: in JupyterLab at once, as far as it was measured.
 
     In a run of the book, its place: the verdicts that a sentence may ask for rest on the whole chapter, so execute.py fills it in.
@@ -107,7 +107,7 @@ def said(session: Session, name: str) -> str:
 
 def _said(session: Session, name: str) -> str:
     try:
-        return words.translated(engine.said(session)[name])
+        return words.translated(engine.sentences_of(session)[name])
     except UserError:
         # In JupyterLab a reader may have left out a section.
         if settings.everything_told():
@@ -117,7 +117,7 @@ def _said(session: Session, name: str) -> str:
 
 def sentences(session: Session) -> None:
     """Hand every sentence that this run chooses to the prose: {glue:text}`name`."""
-    for name in engine.said(session):
+    for name in engine.sentences_of(session):
         draw.glue(name, _said(session, name))
 
 
@@ -165,14 +165,14 @@ def end(session: Session, gil_enabled: bool) -> None:
 
 def default_links(session: Session) -> dict[str, str]:
     """Describe where the linker's own order lies among the layouts, in each timed plan that tried it."""
-    said = []
+    sentence = []
     for path in session.files[1:]:
         record = session.timed(path.stem)
         arms, faster, slower = statistics.among_lots(record)
         if arms:
             found = f"{path.stem}: of {arms} arms {faster} were faster and {slower} slower than on every layout"
-            said.append(f"{found} (by chance about {arms / (len(record.kept) + 1):.0f} each)")
-    return {"The linker's own order": "; ".join(said)} if said else {}
+            sentence.append(f"{found} (by chance about {arms / (len(record.kept) + 1):.0f} each)")
+    return {"The linker's own order": "; ".join(sentence)} if sentence else {}
 
 
 def disturbed(session: Session) -> list[str]:

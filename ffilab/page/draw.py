@@ -320,7 +320,7 @@ def arms(record: Record) -> None:
         if not arm.startswith((EMPTY, "control"))
     ]
     checks = controls.settled(controls.of_record(record.run["plan"]["name"], record))
-    failed = [controls.said(check) for check in checks if not check.passed]
+    failed = [controls.check_in_words(check) for check in checks if not check.passed]
     said = f"failed: {'; '.join(failed)}" if failed else f"all {len(checks)} passed"
     title = f"Every arm of this run, the loop included. Controls: {html.escape(said)}"
     frame = pd.DataFrame(rows)

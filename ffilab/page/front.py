@@ -48,7 +48,7 @@ FIELDS = ["This binding", "or this one", "for this kind of call", "on CPython"]
 QUESTION = "{one} or {other} for {signature} on CPython {CPython}?"
 
 
-def read() -> dict:
+def declarations() -> dict:
     """Read the declarations."""
     return tomllib.loads(FILE.read_text(encoding="utf-8"))
 
@@ -101,8 +101,8 @@ def finding(frame: pd.DataFrame, declared: dict) -> str:
 
 def figure(tree: Path) -> str:
     """Save the figure for light and dark pages, and return it with its caption; a sentence if there is nothing to draw."""
-    declared = read()["figure"]
-    kept = tables.read(declared["chapter"], declared["table"])
+    declared = declarations()["figure"]
+    kept = tables.kept_table(declared["chapter"], declared["table"])
     frame = pd.DataFrame() if kept is None else kept.frame.dropna(subset=[declared["value"]])
     if not frame.empty:
         # Of the declared hues, without the group that the others are compared with.
@@ -128,7 +128,7 @@ def figure(tree: Path) -> str:
 
 def surprises(tree: Path, copy: advice.Copy) -> str:
     """List the first few surprises that have a number: decided ones first."""
-    all_of_them = [(advice.is_decided(surprise, copy), surprise) for surprise in advice.read(FILE, "surprise")]
+    all_of_them = [(advice.is_decided(surprise, copy), surprise) for surprise in advice.entries(FILE, "surprise")]
     known = [(is_decided, surprise) for is_decided, surprise in all_of_them if is_decided is not None]
     lines = [
         f"{number}. {surprise.say} {advice.evidence(surprise, copy)} {link(tree, surprise.link)}"
@@ -141,7 +141,7 @@ def questions(tree: Path, copy: advice.Copy, part: str) -> str:
     """List the questions of a part: the answer of the mechanism, what this run counted, and a link to where it did."""
     lines = [
         f"- {in_words(question.say)} {advice.evidence(question, copy)} {link(tree, question.link)}"
-        for question in advice.read(FILE, "question")
+        for question in advice.entries(FILE, "question")
         if question.part == part
     ]
     return "\n".join(lines) + "\n"
@@ -229,8 +229,8 @@ def compared(data: dict, example: dict) -> dict | None:
 
 def chooser(tree: Path) -> str:
     """Make the form that compares two bindings. Without JavaScript it shows the examples with their answers."""
-    declared, examples = read()["chooser"], read()["example"]
-    cells, pairs = (tables.read(declared["chapter"], declared[name]) for name in ("cells", "pairs"))
+    declared, examples = declarations()["chooser"], declarations()["example"]
+    cells, pairs = (tables.kept_table(declared["chapter"], declared[name]) for name in ("cells", "pairs"))
     if cells is None or pairs is None:
         return f"{words.translated(NOTHING_YET)} {link(tree, declared['page'])}\n"
     data = chooser_data(cells, pairs, f"../{declared['page']}.html")
@@ -274,4 +274,4 @@ def ways(declared: list[dict]) -> list[dict]:
 
 def ways_page(template: str, tree: Path) -> str:
     """Fill a template with the ways: of the front page, or of the instructors'."""
-    return filled(template, ways=ways(read()["way"]), link=partial(link, tree))
+    return filled(template, ways=ways(declarations()["way"]), link=partial(link, tree))

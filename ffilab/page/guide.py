@@ -52,7 +52,7 @@ def cards() -> list[Card]:
         for entry in words.translated(tomllib.loads(FILE.read_text(encoding="utf-8"))["card"])
     ]
     known = {card.name + place for card in declared for place in ON_CARDS}
-    if homeless := {advised.part for advised in advice.read(FILE)} - known:
+    if homeless := {advised.part for advised in advice.entries(FILE)} - known:
         raise UserError(f"{FILE.name}: advice for cards that are not there: {', '.join(sorted(homeless))}.")
     return declared
 
@@ -67,7 +67,7 @@ def cards_page(tree: Path, copy: advice.Copy) -> str:
     return filled(
         "guide.md",
         cards=cards(),
-        entries=advice.read(),
+        entries=advice.entries(),
         evidence=lambda advised: advice.evidence(advised, copy),
         link=partial(link, tree),
         # Tables are those of the English pages.

@@ -30,13 +30,13 @@ HEADINGS = (*KEYS, *NUMBERS.values(), "instructions", "where")
 def page(tree: Path) -> str:
     """Show the table that `book/matrix.toml` names, or say why there is none. tree: of the sources; its CSV file is put there."""
     shown = tomllib.loads(SHOWN.read_text(encoding="utf-8"))
-    table = tables.read(shown["chapter"], shown["table"])
+    table = tables.kept_table(shown["chapter"], shown["table"])
     if table is None:
         return f"The matrix was not measured on this machine yet: `make chapter NAME={shown['chapter']}`.\n"
-    return of(table, files.csv_link(table.frame, "matrix", tree))
+    return table_page(table, files.csv_link(table.frame, "matrix", tree))
 
 
-def of(table: tables.Table, link: str = "") -> str:
+def table_page(table: tables.Table, link: str = "") -> str:
     """Show a table: what it holds in a sentence, select boxes, the rows, a link to its CSV file."""
     return filled(
         "matrix.md",

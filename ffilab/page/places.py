@@ -92,7 +92,7 @@ class Shown:
 
     def read(self) -> tables.Table | None:
         """Read the kept table with the rows and columns to show; None without one."""
-        kept = tables.read(self.chapter, in_words(self.table))
+        kept = tables.kept_table(self.chapter, in_words(self.table))
         if kept is None:
             return None
         frame = kept.frame

@@ -92,7 +92,7 @@ def assemble(tree: Path) -> Path:
     )
     for path in [path for name in ("notebooks", "native", "studies") for path in (tree / name).rglob("*.py")]:
         path.write_text(without_tails(path.read_text()))
-    glossary = terms.of((tree / "book" / "glossary.md").read_text())
+    glossary = terms.glossary_terms((tree / "book" / "glossary.md").read_text())
     for chapter in chapters():
         folder = tree / "notebooks" / chapter.name
         measured = with_banner(chapter) if chapter.is_executed else {}

@@ -19,7 +19,7 @@ from ffilab.run.paths import NATIVE_OUT, ROOT
 
 def cpu_model() -> str:
     """Name of the processor, as the system gives it."""
-    for line in quota.read("/proc/cpuinfo").splitlines():
+    for line in quota.read_text("/proc/cpuinfo").splitlines():
         if line.startswith(("model name", "Model", "Hardware")):
             return line.partition(":")[2].strip()
     if platform.system() == "Darwin":
@@ -98,7 +98,7 @@ COMPILER = "compiler.txt"
 def facts(chapter: str = "") -> dict:
     """Flat facts that stand with every figure; None for what the system does not show. chapter: whose native projects
     are measured."""
-    cpuinfo = quota.read("/proc/cpuinfo")
+    cpuinfo = quota.read_text("/proc/cpuinfo")
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu": cpu_model(),
@@ -108,10 +108,10 @@ def facts(chapter: str = "") -> dict:
         "can_pin": can_pin(),
         "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
         "virtual_machine": " hypervisor" in cpuinfo if cpuinfo else None,
-        "governor": quota.read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or None,
+        "governor": quota.read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or None,
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "libc": " ".join(platform.libc_ver()).strip() or "unknown",
-        "compiler": quota.read(NATIVE_OUT / chapter / COMPILER) or compiler_version() or "none",
+        "compiler": quota.read_text(NATIVE_OUT / chapter / COMPILER) or compiler_version() or "none",
         "linker": settings.told("linker", "none"),
         "commit": commit(),
         **noise(),
@@ -136,7 +136,7 @@ def cpus_of(cpu: int | None) -> list[int]:
     on one; else all that this process may use."""
     if cpu is None:
         return cores()
-    siblings = quota.read(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+    siblings = quota.read_text(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
     ranges = [part.split("-") for part in siblings.split(",") if part]
     return sorted({cpu, *(number for ends in ranges for number in range(int(ends[0]), int(ends[-1]) + 1))})
 

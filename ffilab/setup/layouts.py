@@ -61,11 +61,11 @@ def as_installed(interpreter: Installed | str) -> Layout:
 def current(labels: list[str]) -> Pool:
     """The pool that the press made for this run; where it made none, each interpreter as it is installed."""
     folder = settings.told("layouts")
-    pool = read(Path(folder)) if folder else {}
+    pool = read_pool(Path(folder)) if folder else {}
     return {label: pool.get(label) or [as_installed(label)] for label in labels}
 
 
-def read(folder: Path) -> Pool:
+def read_pool(folder: Path) -> Pool:
     """A pool that was made in this folder. Raises UserError if it is gone."""
     try:
         described = json.loads((folder / DESCRIPTION).read_text())

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ffilab.measure import runner
 from ffilab.measure.plan import EMPTY, YOURS, Arm, controls, plan
-from ffilab.measure.record import read
+from ffilab.measure.record import read_record
 from ffilab.measure.workers import WorkerFailed
 from ffilab.run import settings
 from ffilab.run.budget import Budget
@@ -79,7 +79,7 @@ def compare(
             if not to or (count := next(restarts)) < next_look:
                 return False
             next_look = count * AGAIN_AFTER
-            return width(read(path)) <= to
+            return width(read_record(path)) <= to
 
         try:
             runner.run(made, folder, pool, interpreters, folder, enough)

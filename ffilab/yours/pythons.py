@@ -127,7 +127,7 @@ def pool(pythons: dict[str, Installed]) -> Pool:
     """What each restart may draw: linked layouts of the book's own, where some are at hand, and one layout of any
     other."""
     at_hand = Path(settings.told("layouts") or layouts.OF_LAB)
-    linked = layouts.read(at_hand) if (at_hand / layouts.DESCRIPTION).exists() else {}
+    linked = layouts.read_pool(at_hand) if (at_hand / layouts.DESCRIPTION).exists() else {}
     found = {}
     for label, python in pythons.items():
         if isinstance(python, Foreign):

@@ -13,7 +13,7 @@ from ffilab.judge import basis, controls, groups, questions, wording
 from ffilab.judge.estimates import MIN_VALUES, Interval, Location
 from ffilab.judge.statistics import explained, log_ratios, unexplained
 from ffilab.measure.plan import TWINS, YOURS
-from ffilab.measure.record import Record, medians, read
+from ffilab.measure.record import Record, medians, read_record
 from ffilab.run.errors import UserError
 
 Cell = tuple[str, str]
@@ -63,7 +63,7 @@ class Result:
     @classmethod
     def read(cls, path: Path) -> "Result":
         """From a file that `save` wrote. Raises UserError if it tells nothing."""
-        return cls(read(path), path.read_bytes())
+        return cls(read_record(path), path.read_bytes())
 
     def __post_init__(self):
         if len(self.record.noise.restarts) < MIN_VALUES:

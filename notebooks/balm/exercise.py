@@ -6,7 +6,7 @@ import pandas as pd
 
 from ffilab.judge import statistics
 from ffilab.judge.questions import YES, above
-from ffilab.judge.selfcheck import said
+from ffilab.judge.selfcheck import correct_then_fast
 from ffilab.measure.case import Case
 from ffilab.measure.plan import Arm
 from ffilab.measure.record import Record
@@ -110,7 +110,7 @@ def check_block(session: Session, mine: str) -> list[str]:
         return [f"Not correct: {line}." for line in wrong]
     record = session.time("my block", [tuples("original", FOLDER["folder"]), tuples("mine", mine)], [GIL])
     draw.arms(record)
-    return said([], statistics.compare(record, (GIL, "mine"), (GIL, "original")), MOST)
+    return correct_then_fast([], statistics.compare(record, (GIL, "mine"), (GIL, "original")), MOST)
 
 
 def tuples(name: str, folder: str) -> Arm:

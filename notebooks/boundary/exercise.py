@@ -9,7 +9,7 @@ import pandas as pd
 from ffilab.judge import statistics
 from ffilab.judge.questions import above
 from ffilab.judge.rules import OPEN
-from ffilab.judge.selfcheck import said
+from ffilab.judge.selfcheck import correct_then_fast
 from ffilab.measure.case import Case
 from ffilab.measure.plan import Arm
 from ffilab.measure.record import Record
@@ -169,4 +169,4 @@ def check_ends(session: Session, mine: str) -> list[str]:
     theirs = Arm(f"{ours.name}, mine", statement, loaded(binding, mine) + setup, beside=ARRAY, group="mine")
     record = session.time("my ends", [ours, theirs], [GIL])
     draw.arms(record)
-    return said(wrong, statistics.compare(record, (GIL, theirs.name), (GIL, ours.name)), 0.8)
+    return correct_then_fast(wrong, statistics.compare(record, (GIL, theirs.name), (GIL, ours.name)), 0.8)

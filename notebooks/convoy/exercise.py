@@ -3,7 +3,7 @@
 import pandas as pd
 
 from ffilab.judge.processes import ratio
-from ffilab.judge.selfcheck import said
+from ffilab.judge.selfcheck import correct_then_fast
 from ffilab.measure.case import Case
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import GIL
@@ -39,14 +39,14 @@ def check_waits(waits: dict[str, bool | None], runs: pd.DataFrame) -> list[str]:
     lines = []
     for case in ASKED:
         found = pd.to_numeric(done(runs, interpreter=GIL, case=case).p50).dropna()
-        said = waits.get(case)
-        if said is None:
+        correct_then_fast = waits.get(case)
+        if correct_then_fast is None:
             lines.append(f"{case}: choose True or False.")
         elif not len(found):
             lines.append(f"{case}: this run has no median for it.")
         else:
             took = found.median() / 1e6 / DEFAULT_S
-            right = bool(said) == (took >= 0.5)
+            right = bool(correct_then_fast) == (took >= 0.5)
             lines.append(
                 f"{case}: {'right' if right else 'not so'}; its median request takes {took * DEFAULT_S * 1e3:.3g} ms, "
                 f"and the switch interval is {DEFAULT_S * 1e3:g} ms."
@@ -92,4 +92,4 @@ def judged(found: pd.DataFrame) -> list[str]:
     measured = ratio(*(done(part)["mean"].to_numpy() for part in (theirs, ours)))
     if measured is None:
         return ["The original did not come back: run the cell again."]
-    return said([], measured, A_FIFTH)
+    return correct_then_fast([], measured, A_FIFTH)

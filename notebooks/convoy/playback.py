@@ -53,7 +53,7 @@ def of_process(timeline: dict) -> list[Row]:
     return [*shown, *interval_over(shown, interval)]
 
 
-def said(made: Scenes) -> str:
+def alt_text(made: Scenes) -> str:
     """The finding, for the caption: how long a client of this recording waits for its answers, at the default interval and at the shortest."""
     took = {}
     for key, scene in made.items():

@@ -6,7 +6,7 @@ import timeit
 import pandas as pd
 
 from ffilab.judge import statistics
-from ffilab.judge.selfcheck import said
+from ffilab.judge.selfcheck import correct_then_fast
 from ffilab.measure.case import Case
 from ffilab.measure.session import Session
 from ffilab.page import draw
@@ -107,7 +107,7 @@ def check_counter_in_c(session: Session, built: str) -> list[str]:
     draw.arms(record)
     cells = [(FREE_THREADED, arm.name) for arm in theirs]
     cheapest = min(cells, key=lambda cell: statistics.per_call(record, cell).value)
-    return said([], statistics.compare(record, (FREE_THREADED, ours.name), cheapest))
+    return correct_then_fast([], statistics.compare(record, (FREE_THREADED, ours.name), cheapest))
 
 
 def check_counter(source: str, session: Session) -> list[str]:

@@ -5,8 +5,8 @@ import itertools
 import pandas as pd
 
 from ffilab.judge.estimates import Interval
-from ffilab.judge.numbers import of
-from ffilab.judge.sentences import said
+from ffilab.judge.numbers import numbers_of
+from ffilab.judge.sentences import sentences_of
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record, medians
 from ffilab.measure.session import Session
@@ -35,7 +35,7 @@ def taxes(session: Session) -> pd.DataFrame:
     rows = []
     kinds = (*results.KINDS, "boundary", f"boundary, {GIL_ON}")
     for version, kind in itertools.product(both_builds(session.interpreters), kinds):
-        if tax := of(session)[f"{kind}, {version}t / {version}"].estimate:
+        if tax := numbers_of(session)[f"{kind}, {version}t / {version}"].estimate:
             rows.append(
                 {
                     "version": f"{version}t / {version}",
@@ -50,7 +50,7 @@ def taxes(session: Session) -> pd.DataFrame:
 
 def boundary_calls(session: Session) -> pd.DataFrame:
     """A6: the call of the talk, by its own method and corrected, with the GIL off and on."""
-    found, rows = of(session), []
+    found, rows = numbers_of(session), []
     for version, gil in itertools.product(both_builds(session.interpreters), ("off", "on")):
         pair, on = f"{version}t / {version}", f", {GIL_ON}" if gil == "on" else ""
         published = found[f"published, {pair}"].estimate
@@ -127,7 +127,7 @@ def lock_table(runs: pd.DataFrame, scaled: pd.DataFrame, shared: str) -> pd.Data
 
 def note(session: Session) -> str:
     """What stands below whatever is said of threads if the calibration failed."""
-    return said(session)["calibration-note"]
+    return sentences_of(session)["calibration-note"]
 
 
 def scaling(found: pd.DataFrame) -> pd.DataFrame:

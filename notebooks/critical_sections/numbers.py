@@ -7,7 +7,7 @@ from functools import partial
 from ffilab.judge.claims import declared
 from ffilab.judge.controls import Check
 from ffilab.judge.estimates import Counted, Interval, Location
-from ffilab.judge.numbers import Makers, at_once, of
+from ffilab.judge.numbers import Makers, at_once, numbers_of
 from ffilab.judge.questions import NO, YES, above
 from ffilab.judge.rules import Size
 from ffilab.measure.session import Session
@@ -146,7 +146,7 @@ def lacking(session_has: list[str], version: str) -> str:
 def farther(session: Session, how: str, pair: str) -> Counted | None:
     """A6: by how much the published number is farther from what was measured with the GIL off than with it on: of logarithms."""
     names = (how, f"{how}, {e.GIL_ON}", "published")
-    found = [number.interval.value for name in names if (number := of(session)[f"{name}, {pair}"].estimate)]
+    found = [number.interval.value for name in names if (number := numbers_of(session)[f"{name}, {pair}"].estimate)]
     if len(found) < len(names):
         return None
     off, on, published = map(math.log, found)
@@ -173,7 +173,7 @@ def by_gain(session: Session, group: str) -> dict[str, dict[str, Interval]]:
     rates = {
         f"{name} ({shared})" if group == "objects-gil" else name: rate.interval
         for name, shared in cases
-        if (rate := of(session)[of_two(name, shared, label)].estimate)
+        if (rate := numbers_of(session)[of_two(name, shared, label)].estimate)
     }
     for name, rate in rates.items():
         gain = {YES: "more", NO: "less"}.get(above(rate, 1.0), "no more" if above(rate, WORTH) == NO else "open")

@@ -38,7 +38,7 @@ def of_process(row: dict) -> list[Row]:
     return [*rows, *interval_over(rows)]
 
 
-def said(noted: pd.DataFrame) -> str:
+def alt_text(noted: pd.DataFrame) -> str:
     """The finding, for the caption: how long one thread stood still, over all that was noted."""
     names = {"gil": (GIL, OWN), "own": (FREE_THREADED, OWN), "one": (FREE_THREADED, ONE)}
     found = processes(noted)

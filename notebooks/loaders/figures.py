@@ -126,7 +126,7 @@ def loader_table(record: Record, shares: pd.DataFrame, ends: pd.DataFrame) -> pd
     """The talk's loader table with the values of this run."""
     rows = []
     for row in ends.itertuples():
-        kept = results.of(shares, row.interpreter, row.loader)
+        kept = results.row_of(shares, row.interpreter, row.loader)
         bounds = {what: share.at() for what, share in (("crashes", row.crashes), ("deadlocks", row.deadlocks))}
         rows.append(
             {

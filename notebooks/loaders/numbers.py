@@ -76,12 +76,12 @@ def compared(record, label: str, function: str, how: str) -> Made:
 
 
 def share(session: Session, label: str, loader: str) -> Made:
-    return of(results.shares_kept(session.frame("counting thread")), label, loader, "estimate")
+    return value_of(results.shares_kept(session.frame("counting thread")), label, loader, "estimate")
 
 
 def pause(session: Session, over_ms: float) -> Counted:
     """Median over processes."""
-    return Counted(of(results.shares_kept(session.frame("counting thread")), GIL, "PyDLL", "pause_ms") / over_ms)
+    return Counted(value_of(results.shares_kept(session.frame("counting thread")), GIL, "PyDLL", "pause_ms") / over_ms)
 
 
 def as_run(session: Session, title: str, value: str, over: str, label: str) -> Location:
@@ -91,10 +91,10 @@ def as_run(session: Session, title: str, value: str, over: str, label: str) -> L
 def ends(session: Session, label: str, loader: str, what: str, kind: str) -> Share | None:
     """An event counts, whatever else ran."""
     title = SAFE if (label, loader, what) in SHOULD_BE_SAFE else RISKY
-    return of(results.ends(session.frame(title, disturbed=True)), label, loader, kind)
+    return value_of(results.ends(session.frame(title, disturbed=True)), label, loader, kind)
 
 
-def of(frame: pd.DataFrame, label: str, loader: str, column: str):
+def value_of(frame: pd.DataFrame, label: str, loader: str, column: str):
     rows = frame[(frame.interpreter == label) & (frame.loader == loader)]
     return rows.iloc[0][column] if len(rows) else None
 

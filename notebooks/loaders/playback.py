@@ -26,7 +26,7 @@ def scenes(counted: pd.DataFrame) -> Scenes:
     return {key: of_process(row) for key, row in processes(counted).items()}
 
 
-def said(counted: pd.DataFrame) -> str:
+def alt_text(counted: pd.DataFrame) -> str:
     """The finding, for the caption."""
     pauses = {
         loader: digits(row["pauses.call"] / 1e6) for (label, loader), row in processes(counted).items() if label == GIL

@@ -191,6 +191,6 @@ def ends(*frames: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def of(frame: pd.DataFrame, label: str, loader: str):
+def row_of(frame: pd.DataFrame, label: str, loader: str):
     """The row of one interpreter and loader."""
     return frame[(frame.interpreter == label) & (frame.loader == loader)].iloc[0]

@@ -183,7 +183,7 @@ def check_count(session: Session, mine: str) -> list[str]:
     outcome = Case(GIL, counted_to, fixed={"library": library, "far": FAR}).run()
     if not outcome.result or outcome.result["counted"] != FAR:
         returned = outcome.result["counted"] if outcome.result else f"nothing: {outcome.ended}"
-        return selfcheck.said([f"count_to({FAR}) returned {returned}."], None)
+        return selfcheck.correct_then_fast([f"count_to({FAR}) returned {returned}."], None)
     arms = [
         Arm(name, "f(n)", f"import ctypes; f, n = ctypes.PyDLL({file!r}).{function}, {far}", beside="count")
         for name, file, function, far in (
@@ -200,7 +200,7 @@ def check_count(session: Session, mine: str) -> list[str]:
         f"{TIMES} times as far takes {draw.text(growth)} times as long, which is not certainly more than {GROWS} times."
     )
     wrong = [] if above(growth, GROWS) == YES else [short]
-    return selfcheck.said(wrong, statistics.compare(record, once, spin))
+    return selfcheck.correct_then_fast(wrong, statistics.compare(record, once, spin))
 
 
 def counted_to(library, far):

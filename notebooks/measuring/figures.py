@@ -69,7 +69,7 @@ def show_alarms(session: Session, pairs: pd.DataFrame) -> None:
 
     draw.figure(
         plot,
-        chapter.said(session, "prediction-1"),
+        chapter.sentence(session, "prediction-1"),
         "One point a process, by which copy was measured first; right of zero copy 1 is slower.",
         data=pairs,
     )
@@ -125,7 +125,7 @@ def show_steps(session: Session, shares: dict[int, Share]) -> None:
 
     draw.figure(
         plot,
-        chapter.said(session, "alarms"),
+        chapter.sentence(session, "alarms"),
         "; ".join(f"step {row.step}, {draw.text(Interval.of(row), '%', 100)}" for row in found.itertuples()),
         size=(7.2, 2.4),
         data=found,
@@ -143,7 +143,7 @@ def show_restarts(session: Session, medians: pd.DataFrame) -> None:
         axes.set(xlabel="restart", ylabel="over the reference (%)")
         figure.legend(loc="outside upper center", ncols=2)
 
-    draw.figure(plot, chapter.said(session, "spread"), data=medians)
+    draw.figure(plot, chapter.sentence(session, "spread"), data=medians)
 
 
 def show_company(record: Record) -> None:
@@ -185,7 +185,7 @@ def show_layouts(session: Session, record: Record) -> None:
 
     draw.figure(
         plot,
-        chapter.said(session, "layouts"),
+        chapter.sentence(session, "layouts"),
         f"CDLL over PyDLL on {len(alone)} layouts. Over layouts {draw.text(over)}; the next build "
         f"{draw.bounds(next_build.low, next_build.high)}.",
         data=alone,

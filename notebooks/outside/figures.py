@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ffilab.judge.estimates import Location
-from ffilab.judge.numbers import of
+from ffilab.judge.numbers import numbers_of
 from ffilab.judge.processes import chosen, interval_of
 from ffilab.measure.session import Session
 from ffilab.page import draw
@@ -73,7 +73,7 @@ def plot_prices(figure, found: pd.DataFrame) -> None:
 
 def by_build(session: Session, rows: dict[tuple[str, str], str], heads: tuple[str, str], unit: str) -> pd.DataFrame:
     """A table of numbers with a column for each build; rows: the name of a number without its label, by its two heads."""
-    found = of(session)
+    found = numbers_of(session)
     return pd.DataFrame(
         [
             dict(zip(heads, head))
@@ -85,7 +85,7 @@ def by_build(session: Session, rows: dict[tuple[str, str], str], heads: tuple[st
 
 def versions(session: Session) -> pd.DataFrame:
     """To attach and detach on every interpreter of the session, and why one has no numbers."""
-    found, runs = of(session), session.frame("end of a state")
+    found, runs = numbers_of(session), session.frame("end of a state")
     columns = {
         "at first": f"a state made: 0 {THREADS}, µs on ",
         "after a thread": f"a state made: 1 {THREADS}, µs on ",
@@ -106,7 +106,7 @@ def versions(session: Session) -> pd.DataFrame:
 
 def together(session: Session) -> pd.DataFrame:
     """To attach and detach, by threads at once and by what a process has behind it."""
-    found, rows = of(session), []
+    found, rows = numbers_of(session), []
     for state, before in itertools.product(HOW, (NOTHING, OTHERS_THERE, OBJECT_LEFT)):
         row = {"state": SAID[state], "before": before}
         for label, threads in itertools.product((GIL, FREE_THREADED), TOGETHER):

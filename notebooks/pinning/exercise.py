@@ -11,7 +11,7 @@ import pandas as pd
 
 from ffilab.judge.estimates import Interval, known
 from ffilab.judge.questions import NO, OPEN, YES, above
-from ffilab.judge.selfcheck import said as said_of
+from ffilab.judge.selfcheck import correct_then_fast as said_of
 from ffilab.measure.case import Case
 from ffilab.measure.session import Session
 from ffilab.measure.source import source_of

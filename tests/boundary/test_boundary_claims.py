@@ -11,7 +11,7 @@ from of_chapter import PAIR, Golden, rows_of
 
 from ffilab.judge import ledger, sentences, verdicts
 from ffilab.judge.claims import declared
-from ffilab.judge.numbers import of
+from ffilab.judge.numbers import numbers_of
 from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.measure.plan import plan
 from ffilab.run.budget import BUDGETS
@@ -150,8 +150,8 @@ def test_claims_without_a_tool_or_a_binding_have_a_reason():
 
 
 def test_the_numbers_that_sentences_name_are_there():
-    found = of(Golden("boundary"))
-    for sentence in sentences.read("boundary").values():
+    found = numbers_of(Golden("boundary"))
+    for sentence in sentences.read_sentences("boundary").values():
         named = [*sentence.poured.values(), *(name for one in sentence.questions for name in (one.number, one.than))]
         assert [name for name in named if name and name[0] != "@" and name not in found] == [], sentence.name
 
@@ -159,7 +159,7 @@ def test_the_numbers_that_sentences_name_are_there():
 def test_where_nothing_can_be_looked_into_the_sentences_say_so():
     session = Golden("boundary")
     session.observed = lambda *_: "no tool"
-    said = dict(sentences.said(session))
+    said = dict(sentences.sentences_of(session))
     assert "not known here: no tool" in said["largest-left"]
     assert "was not measured here" in said["by-the-clock"]
     assert {said["tree-counts"], said["prediction-3"]} == {

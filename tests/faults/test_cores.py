@@ -18,7 +18,7 @@ from ffilab.judge import statistics
 from ffilab.measure import runner
 from ffilab.measure.plan import Arm, plan
 from ffilab.measure.plan import controls as control_arms
-from ffilab.measure.record import read
+from ffilab.measure.record import read_record
 from ffilab.run import machine, settings
 from ffilab.run import quota as quotas
 from ffilab.run.paths import ROOT
@@ -161,9 +161,9 @@ def test_a_quota_is_read_from_its_control_group(tmp_path, monkeypatch, what):
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
-    plain = quotas.read
+    plain = quotas.read_text
     monkeypatch.setattr(quotas, "CGROUPS", tmp_path)
-    monkeypatch.setattr(quotas, "read", lambda path: name if path == "/proc/self/cgroup" else plain(path))
+    monkeypatch.setattr(quotas, "read_text", lambda path: name if path == "/proc/self/cgroup" else plain(path))
     assert (quotas.cores(), quotas.throttled_s(quotas.cgroups())) == (0.5, 2.5)
 
 
@@ -190,7 +190,7 @@ def disturbed(folder, disturb):
         disturb(process, path)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 0, said
-    return read(path)
+    return read_record(path)
 
 
 @pytest.mark.full
@@ -222,7 +222,7 @@ def test_a_core_that_is_taken_away_is_not_used_any_more(tmp_path):
 
     def take_away(process, path):
         os.sched_setaffinity(process.pid, {kept})
-        marks.append(read(path).restarts[-1]["restart"])
+        marks.append(read_record(path).restarts[-1]["restart"])
 
     record = disturbed(tmp_path / "run", take_away)
     later = {restart["cpu"] for restart in record.restarts if restart["restart"] > marks[0] + 1}
