@@ -1,8 +1,9 @@
 """`python3 ffilab/bootstrap.py study coverage --sessions 12`: intervals against what other sessions and builds say.
 
-A session links new layouts of every build, and measures each ratio on all of them, and on one binary beside them. It takes four
-minutes, and is put behind those that are kept in book/evidence/sessions.json: on any day, as often as one likes; one that was
-interrupted leaves nothing. The values of single layouts are kept, so that ffilab.judge.coverage judges them by the estimator of now.
+A session links new layouts of every build, and measures each ratio on all of them, and on one binary beside them. It
+takes four minutes, and is put behind those that are kept in book/evidence/sessions.json: on any day, as often as one
+likes; one that was interrupted leaves nothing. The values of single layouts are kept, so that ffilab.judge.coverage
+judges them by the estimator of now.
 """
 
 import secrets

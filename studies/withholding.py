@@ -2,9 +2,9 @@
 
 python3 ffilab/bootstrap.py study withholding   one round and more; Ctrl-C loses nothing
 
-A round is a book of all chapters on an idle machine and one beside an editor; at the end of every second round comes one beside
-a compiler. Each chapter is measured as `make book` does it, in a folder of its own. What is kept are the records: they are judged
-anew, by the rules of now, whenever the summary is made (book/evidence/withholding.json).
+A round is a book of all chapters on an idle machine and one beside an editor; at the end of every second round comes
+one beside a compiler. Each chapter is measured as `make book` does it, in a folder of its own. What is kept are the
+records: they are judged anew, by the rules of now, whenever the summary is made (book/evidence/withholding.json).
 """
 
 import json
@@ -116,9 +116,11 @@ def judged(line: dict) -> dict:
 
 
 def summarise(index: Path) -> list[dict]:
-    """Judge all runs of the index anew, keep and return a row for each load and chapter. Rows whose records are no more stay.
+    """Judge all runs of the index anew, keep and return a row for each load and chapter. Rows whose records are no more
+    stay.
 
-    compared, wrong: answers to parts that another, idle run has answered; and those of them that are opposite to most of these.
+    compared, wrong: answers to parts that another, idle run has answered; and those of them that are opposite to most
+    of these.
     """
     runs = [judged(json.loads(line)) for line in index.read_text().splitlines()]
     votes: dict = defaultdict(Counter)
@@ -161,7 +163,8 @@ def summarise(index: Path) -> list[dict]:
 
 
 def most(votes: Counter, answer: str, load: str) -> str | None:
-    """What most idle runs answered to a part, without the vote of the run that is asked; None where none did, or as many each."""
+    """What most idle runs answered to a part, without the vote of the run that is asked; None where none did, or as
+    many each."""
     others = votes - Counter([answer] if load == "idle" else [])
     yes, no = (others[one] for one in DECIDED)
     return None if yes == no else max(DECIDED, key=others.__getitem__)

@@ -18,7 +18,8 @@ from notebooks.balm.experiment import OURS, behaviour, in_batches, layouts, live
 
 
 def forked(folder, forks):
-    """Forks while another thread makes and ends strings in every way; each child makes some too. How many children ended well.
+    """Forks while another thread makes and ends strings in every way; each child makes some too. How many children
+    ended well.
 
     A child that hangs is ended by an alarm, and did not end well.
     """

@@ -1,6 +1,7 @@
 """The recipes of book/adding.md, one after the other in one copy of the tree, whose whole fast suite is then run.
 
-A chapter comes first, as a copy of one to which nothing was added; what a recipe leaves in the copy stays there for the next one.
+A chapter comes first, as a copy of one to which nothing was added; what a recipe leaves in the copy stays there for the
+next one.
 """
 
 import json
@@ -54,8 +55,8 @@ def python(clone, code):
 
 
 def test_a_chapter_is_one_folder_and_a_line_of_the_contents(clone):
-    """A second copy of the chapter on loaders, under another name and with claims of its own: notebook, native side, sentences and
-    notes. It is measured as the first thing in a clone in which nothing was measured."""
+    """A second copy of the chapter on loaders, under another name and with claims of its own: notebook, native side,
+    sentences and notes. It is measured as the first thing in a clone in which nothing was measured."""
     for folder in ("notebooks", "native"):
         shutil.copytree(
             clone / folder / "loaders", clone / folder / "encore", ignore=shutil.ignore_patterns("build", "*zh_TW*")

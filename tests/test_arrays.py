@@ -1,4 +1,5 @@
-"""The chapter on arrays: every tool reads what it may, in place; what it hands out is freed; the analysis copes with what golden records do not hold."""
+"""The chapter on arrays: every tool reads what it may, in place; what it hands out is freed; the analysis copes with
+what golden records do not hold."""
 
 import sys
 import sysconfig

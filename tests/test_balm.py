@@ -1,4 +1,5 @@
-"""The chapter on GIL Balm: its experiments answer, its module is refused where it does not fit, its rules say what is true."""
+"""The chapter on GIL Balm: its experiments answer, its module is refused where it does not fit, its rules say what is
+true."""
 
 import copy
 import shutil

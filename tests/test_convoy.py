@@ -1,4 +1,5 @@
-"""The chapter on the convoy: servers and CPU work end, whatever happens; the analysis copes with what golden records do not hold."""
+"""The chapter on the convoy: servers and CPU work end, whatever happens; the analysis copes with what golden records do
+not hold."""
 
 import ctypes
 import os
@@ -35,7 +36,8 @@ def echo(load, label=GIL, order=SHORT, **options):
 
 
 def ours():
-    """Processes of this chapter that this run of the tests started, and that stay: one that was killed has a moment to die."""
+    """Processes of this chapter that this run of the tests started, and that stay: one that was killed has a moment to
+    die."""
 
     def belongs(process):
         is_of_this_run = process.environ().get("FFILAB_BUILD") == os.environ["FFILAB_BUILD"]

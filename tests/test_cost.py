@@ -27,7 +27,8 @@ def run(row, count, seconds):
 
 
 def a_session(noise=0.0, times=None, wheels=()):
-    """Every tool takes a second for ten functions; by nanobind's commands, a tool takes so many times as long and as many bytes."""
+    """Every tool takes a second for ten functions; by nanobind's commands, a tool takes so many times as long and as
+    many bytes."""
     times = times or {"pybind11": 3.0, "Cython": 2.0}
     runs = [run(tool, count, (count / 10) * (1 + noise)) for tool in cost.TOOLS for count in cost.SIZES]
     runs += [run("nanobind, split", 100, 5.0)]

@@ -1,4 +1,5 @@
-"""The chapter on critical sections: every safe lock is exact on every interpreter; the analysis copes with what golden records do not hold."""
+"""The chapter on critical sections: every safe lock is exact on every interpreter; the analysis copes with what golden
+records do not hold."""
 
 import copy
 from types import SimpleNamespace

@@ -1,4 +1,5 @@
-"""The front page, the decision guide and the checklist: what they declare is there, and what a run found chooses their words."""
+"""The front page, the decision guide and the checklist: what they declare is there, and what a run found chooses their
+words."""
 
 import ast
 import json

@@ -1,4 +1,5 @@
-"""What sessions and builds add to an interval, on values whose truth is known, and on the kept study. Seeds are fixed."""
+"""What sessions and builds add to an interval, on values whose truth is known, and on the kept study. Seeds are
+fixed."""
 
 import json
 import math
@@ -58,7 +59,8 @@ def test_each_budget_knows_more_than_the_shorter_one():
 
 
 def test_a_bad_build_shows():
-    """One of three that is off as far as a layout may be: the interval widens, and three builds cover more often than one."""
+    """One of three that is off as far as a layout may be: the interval widens, and three builds cover more often than
+    one."""
     rng = np.random.default_rng(2)
     same, differ = ([drawn(rng, "full", build=build) for _ in range(500)] for build in (0.0, 0.02))
     assert width(differ) > 1.4 * width(same)
@@ -179,7 +181,8 @@ def test_a_record_has_what_its_session_and_builds_add():
 
 
 def study():
-    """Of each ratio that is no pair of copies: the variance of its centres over sessions, and its own mean squared error."""
+    """Of each ratio that is no pair of copies: the variance of its centres over sessions, and its own mean squared
+    error."""
     rows = []
     for row in json.loads((ROOT / "book" / "evidence" / "coverage.json").read_text()):
         seen = np.log([one["over_layouts"] for one in row["seen"] if one["over_layouts"]])

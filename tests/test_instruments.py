@@ -1,4 +1,5 @@
-"""The scripts of the matrix and of the ledger in a browser: choosing, the state in the address, a row and a claim by address."""
+"""The scripts of the matrix and of the ledger in a browser: choosing, the state in the address, a row and a claim by
+address."""
 
 import re
 import shutil

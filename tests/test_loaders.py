@@ -1,4 +1,5 @@
-"""The chapter on loaders: what is certain is so on every interpreter; the analysis copes with what golden records do not hold."""
+"""The chapter on loaders: what is certain is so on every interpreter; the analysis copes with what golden records do
+not hold."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,5 @@
-"""The chapter on measuring: the talk's method, what its numbers are made of, a benchmark step by step, the exercises."""
+"""The chapter on measuring: the talk's method, what its numbers are made of, a benchmark step by step, the
+exercises."""
 
 import random
 from types import SimpleNamespace
@@ -107,7 +108,8 @@ def test_the_page_names_the_pairs_that_processes_do_not_agree_on_and_those_that_
 def record(between, seed=4, restarts=40, offset=0.0, drift=0.0):
     """Restarts of ten blocks: noise of 1 % within, so much between processes; PyDLL takes two thirds of the time.
 
-    Two processes are kept. offset: how far the two cores lie apart. drift: of the machine, from the first restart to the last.
+    Two processes are kept. offset: how far the two cores lie apart. drift: of the machine, from the first restart to
+    the last.
     """
     rng, number = np.random.default_rng(seed), np.arange(restarts)[:, None]
     shared = dict.fromkeys(COPIES, 90.0) | {"PyDLL": 60.0, "empty loop": 5.0}

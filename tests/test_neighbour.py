@@ -23,8 +23,8 @@ SLOWDOWN = {"fast": 0.7, "slow": 0.3}
 
 
 def session(seed, busy, ratio=1.5, probes=True, scatter=0.02, level=PROBE):
-    """Two arms, layouts that scatter, and a neighbour that is there for about this share of the work, in bursts: some last for a
-    part of a batch, some for a restart."""
+    """Two arms, layouts that scatter, and a neighbour that is there for about this share of the work, in bursts: some
+    last for a part of a batch, some for a restart."""
     rng = np.random.default_rng(seed)
     steps = rng.normal(0, 1, RESTARTS * BLOCKS * 2 * PARTS)
     state = lfilter([1], [1, -0.97], steps).reshape(RESTARTS, BLOCKS, -1)

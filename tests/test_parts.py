@@ -1,6 +1,8 @@
-"""The generated parts of pages, letter by letter: made from the golden records, as in a copy whose pages are not executed yet.
+"""The generated parts of pages, letter by letter: made from the golden records, as in a copy whose pages are not
+executed yet.
 
-To change one on purpose, run `python3 ffilab/bootstrap.py test tests/test_parts.py --renew`, and look at `git diff tests/snapshots`.
+To change one on purpose, run `python3 ffilab/bootstrap.py test tests/test_parts.py --renew`, and look at `git diff
+tests/snapshots`.
 """
 
 import re

@@ -83,7 +83,8 @@ def test_where_nothing_can_be_pinned_every_test_says_so():
 
 
 def of_speeds(change):
-    """The golden session with every two threads that were not pinned as fast the second time; `change` gets each row of them."""
+    """The golden session with every two threads that were not pinned as fast the second time; `change` gets each row of
+    them."""
     session = Golden("pinning")
     for line in session.record.children:
         first = next(row for row in line["result"] if row["placement"] == experiment.FREE)

@@ -24,7 +24,8 @@ DRIFT = 1.3
 
 
 def a_run(seed, drift=1.0, drawn=None, **slower):
-    """20 restarts that scatter by half a per cent each; all arms take `drift` times as long, some of them longer still."""
+    """20 restarts that scatter by half a per cent each; all arms take `drift` times as long, some of them longer
+    still."""
     rng = np.random.default_rng(seed)
     machine = np.log(drift) + rng.normal(0, 0.02, (20, 1))
     logs = {

@@ -1,4 +1,5 @@
-"""The sentences that the book composes of a run's answers, read in every form: they are sentences, and say what was found."""
+"""The sentences that the book composes of a run's answers, read in every form: they are sentences, and say what was
+found."""
 
 import re
 from types import SimpleNamespace

@@ -21,10 +21,11 @@ UNWRITTEN = ROOT / "book" / "claims.toml"
 class Claim:
     """One claim of a document: where it was said, what was published, and the tests that decide.
 
-    untested: parts of the claim that no experiment here tests, in words. not_measurable: why no measurement can decide the
-    claim, if none can. section: where it is measured, as page of its chapter and anchor of a heading, `loaders#takeaways`.
-    saw: what its author saw, with the published numbers. differs: what is otherwise here in method, setting or version, as
-    far as no run can contradict it.
+    untested: parts of the claim that no experiment here tests, in words. not_measurable: why no measurement can decide
+    the claim, if none can. section: where it is measured, as page of its chapter and anchor of a heading,
+    `loaders#takeaways`.
+    saw: what its author saw, with the published numbers. differs: what is otherwise here in method, setting or version,
+    as far as no run can contradict it.
     """
 
     id: str

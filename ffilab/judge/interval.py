@@ -30,7 +30,8 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Interval(Estimate):
-    """A number with its bounds, in its own unit. As an estimate: one that was worked out at one level, and is known at no other."""
+    """A number with its bounds, in its own unit. As an estimate: one that was worked out at one level, and is known at
+    no other."""
 
     value: float
     low: float

@@ -21,8 +21,8 @@ from ffilab.run.paths import RESULTS
 
 @dataclass(frozen=True)
 class Given:
-    """What one claim is judged by. numbers: of its chapter, or of several; None if none was measured. withheld: by `Rule.key`, which answers
-    are not given, and why."""
+    """What one claim is judged by. numbers: of its chapter, or of several; None if none was measured. withheld: by
+    `Rule.key`, which answers are not given, and why."""
 
     numbers: Mapping[str, Number]
     provenance: dict
@@ -61,8 +61,8 @@ def sides(session, sizes: bool = False) -> dict[tuple[str, str], str]:
 
 
 def judge(claim: Claim, given: Given | None) -> dict:
-    """One row of the ledger. given: None if its chapter was not measured. Raises ValueError if a test asks for a number of another name:
-    a renamed or forgotten number is an error, and no weaker test."""
+    """One row of the ledger. given: None if its chapter was not measured. Raises ValueError if a test asks for a number
+    of another name: a renamed or forgotten number is an error, and no weaker test."""
     row = {
         **{key: getattr(claim, key) for key in ("id", "chapter", "claim", "published", "where")},
         "numbers": {},
@@ -142,7 +142,8 @@ def judged(session, whatever_the_controls: bool = False) -> list[dict]:
 
 
 def counts_of(row: dict) -> str:
-    """How the parts of a row were answered, without its sizes and what stands beside it: `3 yes, 1 no`. Empty if it has none."""
+    """How the parts of a row were answered, without its sizes and what stands beside it: `3 yes, 1 no`. Empty if it has
+    none."""
     return verdicts.counts([part["verdict"] for part in row["parts"] if is_part(part)])
 
 
@@ -187,8 +188,8 @@ def in_lines(row: dict) -> list[str]:
 
 
 def expected_wrong(rows: list[dict]) -> float:
-    """How many wrong answers the book's level lets one expect in a ledger, at most: one chance for each part, and each size, that an
-    interval answered."""
+    """How many wrong answers the book's level lets one expect in a ledger, at most: one chance for each part, and each
+    size, that an interval answered."""
     by_interval = 0
     for part in [part for row in rows for part in row["parts"] if part["number"] not in row["counted"]]:
         rule = KINDS[part["kind"]]
@@ -201,7 +202,8 @@ def trusted(rows: list[dict]) -> str:
     """How many wrong answers are to be expected among those of the ledger, in a sentence."""
     answered = sum(part["verdict"] in (YES, NO) for row in rows for part in row["parts"])
     return (
-        f"{answered} parts and sizes are answered, each at the level of its interval, {LEVEL:.0%}: {expected_wrong(rows):.2f} wrong answers are "
+        f"{answered} parts and sizes are answered, each at the level of its interval, {LEVEL:.0%}: "
+        f"{expected_wrong(rows):.2f} wrong answers are "
         "to be expected among them at most, as far as the intervals cover what they say."
     )
 
@@ -209,8 +211,9 @@ def trusted(rows: list[dict]) -> str:
 def collect(sessions: dict[str, Session | None], stale: dict[str, list[str]] | None = None) -> list[dict]:
     """Judge every claim from the records of the chapters, write `ledger.json`, return its rows.
 
-    sessions: by chapter the one that its page was made from; None if its records are gone. stale: by chapter, what has changed since its
-    page was made; it becomes a field of the row. Records of another version, which lack what is asked for, are not judged.
+    sessions: by chapter the one that its page was made from; None if its records are gone. stale: by chapter, what has
+    changed since its page was made; it becomes a field of the row. Records of another version, which lack what is asked
+    for, are not judged.
     """
     stale, judged_rows, lacking = stale or {}, {}, {}
     for chapter, session in sessions.items():

@@ -66,7 +66,8 @@ class Poured:
 
 
 def grouped(said: Iterable[str], between: str = "") -> str:
-    """What holds for several items, once with its items; see the head of this file. (s) and (es) are a verb's, of one item."""
+    """What holds for several items, once with its items; see the head of this file. (s) and (es) are a verb's, of one
+    item."""
     kinds: dict[str, list[str]] = {}
     for one in said:
         head, _, item = one.partition("|")

@@ -1,9 +1,10 @@
 """What this copy found on a question, for pages that are no chapter: the front page and the decision guide.
 
-`book/front.toml` and `book/decision_guide.toml` hold the entries. Each names the `chapter` behind it, may lead to a place in the book
-(`link`), and says first what names no outcome, a mechanism (`say`). What a run can contradict is a sentence as in a chapter's
-sentences.toml (ffilab/judge/sentences.py), poured from that chapter's numbers. `each`: sentences of several items, poured in as {each}.
-A number that is not there, is of a smoke test, or is withheld, is said to be so; what was said first stands all the same.
+`book/front.toml` and `book/decision_guide.toml` hold the entries. Each names the `chapter` behind it, may lead to a
+place in the book (`link`), and says first what names no outcome, a mechanism (`say`). What a run can contradict is a
+sentence as in a chapter's sentences.toml (ffilab/judge/sentences.py), poured from that chapter's numbers. `each`:
+sentences of several items, poured in as {each}. A number that is not there, is of a smoke test, or is withheld, is said
+to be so; what was said first stands all the same.
 """
 
 import tomllib
@@ -26,7 +27,8 @@ NOT_HERE, SMOKE = "Not measured in this copy.", "This copy has no number on it: 
 
 @dataclass(frozen=True)
 class Copy:
-    """What this copy of the book found: the ledger's rows by claim, and by chapter the session of its page, if its records are there."""
+    """What this copy of the book found: the ledger's rows by claim, and by chapter the session of its page, if its
+    records are there."""
 
     rows: dict[str, dict]
     sessions: Mapping[str, Session | None] = field(default_factory=dict)

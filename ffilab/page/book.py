@@ -72,7 +72,8 @@ def book(
 
 
 def measured(part: list[Chapter], request: Request, budget: str, more: bool, left: int) -> dict[str, str]:
-    """Set up what these chapters need, measure and render them; returns why chapters failed, by name. left: chapters behind them."""
+    """Set up what these chapters need, measure and render them; returns why chapters failed, by name. left: chapters
+    behind them."""
     # Before the native code is built of them.
     made_from = {chapter.name: source_digests(chapter.name) for chapter in part}
     names = list(dict.fromkeys(name for chapter in part for name in with_uses(chapter.name)))
@@ -117,7 +118,8 @@ def run(part: list[Chapter], make: Callable[[Chapter], object], left: int, early
 def set_up(request: Request, chapters: list[str] | None = None, slow: bool = True) -> list[Installed]:
     """Set up the interpreters of a request, then build the native projects for them. Raises UserError.
 
-    chapters: whose projects to build; those of all chapters, if None: a study builds its own. slow: see `native.build_all`.
+    chapters: whose projects to build; those of all chapters, if None: a study builds its own. slow: see
+    `native.build_all`.
     """
     interpreters = environments.provision(request)
     native.build_all(interpreters, chapters=chapters or chapter_names(), slow=slow)
@@ -125,7 +127,8 @@ def set_up(request: Request, chapters: list[str] | None = None, slow: bool = Tru
 
 
 def further_builds(interpreters: list[Installed], count: int) -> None:
-    """Build each interpreter that was compiled here `count` times, to link layouts from; once, if two builds do not differ."""
+    """Build each interpreter that was compiled here `count` times, to link layouts from; once, if two builds do not
+    differ."""
     for installed in interpreters if count > 1 else ():
         if installed.facts["route"] == "source":
             for number in range(2, count + 1):
@@ -134,7 +137,8 @@ def further_builds(interpreters: list[Installed], count: int) -> None:
                     break
 
 
-# What setting up took on two cores, in seconds of one core: an interpreter, its environment, the native projects of a chapter.
+# What setting up took on two cores, in seconds of one core: an interpreter, its environment, the native projects of a
+# chapter.
 COMPILING_S, ENVIRONMENT_S, NATIVE_S = 560, 60, 60
 
 
@@ -173,7 +177,8 @@ def drawn_layouts(labels: list[str], budget: Budget):
 
 
 def sessions(chapter: Chapter, budget: str) -> list[str]:
-    """Return the names of the sessions that a chapter's page rests on, the oldest first; none if they cannot be added to.
+    """Return the names of the sessions that a chapter's page rests on, the oldest first; none if they cannot be added
+    to.
 
     Raises UserError if they were measured with another budget.
     """

@@ -1,8 +1,8 @@
 """What a notebook's cells define, as a module: `notebooks.<chapter>.experiment`.
 
-The experiment stands in the cells that run it, and nowhere else. What else needs a part of it (results, made-up records, tests)
-imports this module: the functions, the classes and the CONSTANTS of all code cells, with the imports that these use. What a cell
-runs, and what it keeps in names with small letters, is left out.
+The experiment stands in the cells that run it, and nowhere else. What else needs a part of it (results, made-up
+records, tests) imports this module: the functions, the classes and the CONSTANTS of all code cells, with the imports
+that these use. What a cell runs, and what it keeps in names with small letters, is left out.
 """
 
 import ast

@@ -33,7 +33,8 @@ def assert_gil(enabled: bool) -> None:
 
 
 def assert_own(chapter: str, label: str) -> None:
-    """First cell: is this the chapter's own Jupyter kernel? An editor may have chosen another, and noted it in the notebook.
+    """First cell: is this the chapter's own Jupyter kernel? An editor may have chosen another, and noted it in the
+    notebook.
 
     Raises UserError if not.
     """
@@ -45,7 +46,8 @@ def assert_own(chapter: str, label: str) -> None:
 
 
 def runs_on(gil_enabled: bool) -> str:
-    """Return the label of the interpreter that measures a chapter. A page made from records may be made by another one."""
+    """Return the label of the interpreter that measures a chapter. A page made from records may be made by another
+    one."""
     return GIL if gil_enabled else FREE_THREADED
 
 
@@ -98,9 +100,11 @@ def left_out(labels: list[str]) -> list[str]:
 
 
 def sentence(session: Session, name: str) -> str:
-    """Return what this run says under that name in sentences.toml, for a caption: in JupyterLab at once, as far as it was measured.
+    """Return what this run says under that name in sentences.toml, for a caption: in JupyterLab at once, as far as it
+    was measured.
 
-    In a run of the book, its place: the verdicts that a sentence may ask for rest on the whole chapter, so execute.py fills it in.
+    In a run of the book, its place: the verdicts that a sentence may ask for rest on the whole chapter, so execute.py
+    fills it in.
     """
     return f"⟦{name}⟧" if settings.everything_told() else _said(session, name)
 
@@ -176,7 +180,8 @@ def default_links(session: Session) -> dict[str, str]:
 
 
 def disturbed(session: Session) -> list[str]:
-    """Describe what was measured again or left out: of each timed plan, and of each experiment of which something was."""
+    """Describe what was measured again or left out: of each timed plan, and of each experiment of which something
+    was."""
     titles = dict.fromkeys(line["title"] for line in session.record.experiments)
     touched = [title for title in titles if any(session.disturbed(title)[:2])]
     plans = [path.stem for path in session.files[1:]]

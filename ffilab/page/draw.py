@@ -72,8 +72,8 @@ def figure(
 ) -> None:
     """Display `plot(figure)` for light and dark pages, under a caption that states its finding.
 
-    numbers: what the alt text says besides the caption. data: what is drawn, as a table; a link beside the figure holds it as CSV; without
-    rows the caption stands alone.
+    numbers: what the alt text says besides the caption. data: what is drawn, as a table; a link beside the figure holds
+    it as CSV; without rows the caption stands alone.
     name: the page can show the figure anywhere, also above the cell that draws it, by the directive `{glue} name`.
     """
     if data is not None and data.empty:
@@ -94,8 +94,8 @@ def nothing(why: str, name: str = "") -> None:
 
 
 def _glued(name: str, kind: str, shown: str, **kept) -> None:
-    """Hand something to the page: the same record that myst_nb.glue writes; importing myst_nb would bring Sphinx into the measured
-    kernels."""
+    """Hand something to the page: the same record that myst_nb.glue writes; importing myst_nb would bring Sphinx into
+    the measured kernels."""
     about = {"scrapbook": {"name": name, "mime_prefix": GLUE_PREFIX}, **kept}
     display({f"{GLUE_PREFIX}{kind}": shown}, raw=True, metadata=about)
 
@@ -115,7 +115,8 @@ def framed(plot, caption: str, numbers: str, size: tuple[float, float], inside: 
 def player(
     scenes: Scenes, settings: tuple[str, ...], caption: str, numbers: str = "", *, first: tuple[str, ...] = ()
 ) -> None:
-    """Display recorded scenes that can be played, by the values of their settings; the picture of the first is seen without JavaScript.
+    """Display recorded scenes that can be played, by the values of their settings; the picture of the first is seen
+    without JavaScript.
 
     An address that ends in `#gil=`, the values of the settings and a time in µs leads to a moment of a scene.
     """
@@ -137,7 +138,8 @@ PLACE = re.compile(r"⟦([^⟧]+)⟧")
 
 
 def filled_in(shown: str, said: dict[str, str]) -> str:
-    """Return HTML with the sentences in their places, in alt texts and in captions. Raises KeyError for one that is not said."""
+    """Return HTML with the sentences in their places, in alt texts and in captions. Raises KeyError for one that is not
+    said."""
     shown = re.sub(
         r'alt="[^"]*"', lambda alt: PLACE.sub(lambda name: html.escape(said[name[1]].replace("`", "")), alt[0]), shown
     )
@@ -173,7 +175,8 @@ class Quantity:
 
     @property
     def columns(self) -> dict[str, float | str]:
-        """Its cells of a CSV file, by how the names of their columns end: at full precision, in its unit. Only words if there is no number."""
+        """Its cells of a CSV file, by how the names of their columns end: at full precision, in its unit. Only words if
+        there is no number."""
         if self.estimate is None or math.isnan(self.estimate.interval.value):
             return {"": str(self)}
         value, low, high = (part * self.factor for part in astuple(self.estimate.interval))
@@ -205,9 +208,9 @@ def summary(
 ) -> pd.DataFrame:
     """Return a row for each combination of values in the columns `by` that `frame` has.
 
-    by: the values that are known beforehand, in their order; others follow, sorted. columns: by title, a function of the frame that takes
-    a combination as keywords; or one such function that gives the cells of a row by title. count: title of the last column, the rows of
-    a combination; empty for none.
+    by: the values that are known beforehand, in their order; others follow, sorted. columns: by title, a function of
+    the frame that takes a combination as keywords; or one such function that gives the cells of a row by title. count:
+    title of the last column, the rows of a combination; empty for none.
     """
     frame = frame.reindex(columns=[*by]) if frame.empty else frame
     orders = {name: [*known, *sorted({*frame[name].dropna()}.difference(known))] for name, known in by.items()}
@@ -238,7 +241,8 @@ def spread_out(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def glue(name: str, value: str) -> None:
-    """Hand a text to the prose: {glue:text}`name`, where nothing is rendered as code. Marked if this is a smoke test: the page's banner says the rest."""
+    """Hand a text to the prose: {glue:text}`name`, where nothing is rendered as code. Marked if this is a smoke test:
+    the page's banner says the rest."""
     value = value.replace("`", "")
     _glued(name, "text/plain", repr(f"{value} ({short(mark())})" if value and mark() else value))
 
@@ -360,7 +364,8 @@ def plain(text: str) -> str:
 
 
 def verdict(row: dict) -> None:
-    """Show the ledger's row for a claim: word, counts and size, each number with its interval, and each part with its answer."""
+    """Show the ledger's row for a claim: word, counts and size, each number with its interval, and each part with its
+    answer."""
     beside = "; ".join(
         f"{name}: " + ", ".join(f"{what} {bounds(*interval)}" for what, interval in each.items())
         for name, each in row["beside"].items()
@@ -372,7 +377,8 @@ def verdict(row: dict) -> None:
     why = "".join(f"\n  - {plain(ledger.part_in_words(part))}" for part in row["parts"]) or f" {plain(row['reason'])}"
     display(
         Markdown(
-            f"**{row['id']}: {ledger.verdict_of(row)}.** {plain(row['claim'])}\n\n- Published: {plain(row['published'])}\n"
+            f"**{row['id']}: {ledger.verdict_of(row)}.** {plain(row['claim'])}\n\n- Published: "
+            f"{plain(row['published'])}\n"
             f"- Here: {measured or 'nothing measured'}\n"
             + (f"- Beside it: {beside}\n" if beside else "")
             + (f"- Published size: {row['size']}\n" if row["size"] else "")

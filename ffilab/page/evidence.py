@@ -1,4 +1,5 @@
-"""The page of the studies that take long: what intervals were worth when builds, layouts and sessions were drawn anew."""
+"""The page of the studies that take long: what intervals were worth when builds, layouts and sessions were drawn
+anew."""
 
 import statistics
 from pathlib import Path
@@ -103,7 +104,8 @@ def object_model_page(sessions: list[dict]) -> str:
 
 
 def span(found: dict, call: str) -> tuple[tuple, tuple]:
-    """The shortest time of a call on the first build and the longest, each with its tool; what is written by hand is no tool's."""
+    """The shortest time of a call on the first build and the longest, each with its tool; what is written by hand is no
+    tool's."""
     (topic,) = [topic for topic, calls in found["calls"].items() if call in calls]
     times = next(iter(found["times"].values()))
     known = [

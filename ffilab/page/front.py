@@ -1,4 +1,5 @@
-"""The parts of the front page that a run writes: figure, surprises, chooser, questions, ways through. `book/front.toml` declares them."""
+"""The parts of the front page that a run writes: figure, surprises, chooser, questions, ways through. `book/front.toml`
+declares them."""
 
 import itertools
 import json
@@ -28,7 +29,8 @@ SURPRISES, LABELLED = 3, 3
 PARTS = {"Teaching": "teaching", "Exercise": "exercises"}
 # Two times that differ by less make no choice.
 MATTERS = 0.02
-# What a pair is answered with, the beginning of it in bold; the page's script fills the same sentences. The faster one is {a}.
+# What a pair is answered with, the beginning of it in bold; the page's script fills the same sentences. The faster one
+# is {a}.
 ANSWERS = {
     "faster": ["{a} is faster:", " {time_a}, {b} {time_b}. Side by side it is {times} times as fast."],
     "same": [
@@ -54,7 +56,8 @@ def declarations() -> dict:
 
 
 def plot(figure, frame: pd.DataFrame, declared: dict) -> None:
-    """Draw a dot for each row: its value on a log axis, by group; one line for each hue. The farthest ones are named."""
+    """Draw a dot for each row: its value on a log axis, by group; one line for each hue. The farthest ones are
+    named."""
     axes = figure.subplots()
     group, hue_of = frame[declared["group"]], frame[declared["hue"]]
     groups, hues = list(dict.fromkeys(group)), list(dict.fromkeys(hue_of))
@@ -100,7 +103,8 @@ def finding(frame: pd.DataFrame, declared: dict) -> str:
 
 
 def figure(tree: Path) -> str:
-    """Save the figure for light and dark pages, and return it with its caption; a sentence if there is nothing to draw."""
+    """Save the figure for light and dark pages, and return it with its caption; a sentence if there is nothing to
+    draw."""
     declared = declarations()["figure"]
     kept = tables.kept_table(declared["chapter"], declared["table"])
     frame = pd.DataFrame() if kept is None else kept.frame.dropna(subset=[declared["value"]])
@@ -167,7 +171,8 @@ def ending(row: dict) -> tuple[bool, str]:
 
 
 def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
-    """Collect what the page's script needs: names, the texts and address of each cell, and the answer of each pair, the faster one first.
+    """Collect what the page's script needs: names, the texts and address of each cell, and the answer of each pair, the
+    faster one first.
 
     page: address of the page with all cells, where each has a place of its own.
     """
@@ -203,7 +208,8 @@ def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
 
 
 def compared(data: dict, example: dict) -> dict | None:
-    """One comparison as the page's script makes it: the answer in bold and its rest, with what is poured in; None if there is no such row."""
+    """One comparison as the page's script makes it: the answer in bold and its rest, with what is poured in; None if
+    there is no such row."""
     label, signature = in_words(example["CPython"]), example["signature"]
     at = {key: {name: str(number) for number, name in enumerate(labels)} for key, labels in data["names"].items()}
     if label not in at["CPython"] or signature not in at["signature"]:
@@ -250,8 +256,8 @@ def chooser(tree: Path) -> str:
 
 
 def ways(declared: list[dict]) -> list[dict]:
-    """Return each way with the minutes of its stops, as the pages state them, without stops that it has no time for. Raises UserError
-    for an unknown page."""
+    """Return each way with the minutes of its stops, as the pages state them, without stops that it has no time for.
+    Raises UserError for an unknown page."""
     minutes = {page: stated for chapter in chapters() for page, stated in chapter.minutes.items()}
     toc = (ROOT / "_toc.yml").read_text()
     everything = [{"page": page, "parts": list(PARTS)} for page in sorted(minutes, key=toc.find) if f"{page}\n" in toc]

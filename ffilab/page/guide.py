@@ -1,7 +1,8 @@
-"""The decision guide: six cards, each with a recommendation, what this run found, its price, and when it is wrong; and the checklist.
+"""The decision guide: six cards, each with a recommendation, what this run found, its price, and when it is wrong; and
+the checklist.
 
-`book/decision_guide.toml` holds the cards (`[[card]]`, with their `[[card.tables]]`) and the advice (`[[advice]]`, see advice.py; its
-`part` names the card). `book/free_threading.toml` holds the points of the checklist (`[[check]]`).
+`book/decision_guide.toml` holds the cards (`[[card]]`, with their `[[card.tables]]`) and the advice (`[[advice]]`, see
+advice.py; its `part` names the card). `book/free_threading.toml` holds the points of the checklist (`[[check]]`).
 """
 
 import tomllib

@@ -129,7 +129,8 @@ FOR_CARDS = {
 
 
 def trust(rows: list[dict]) -> dict:
-    """Return what is said of all: how many claims were tested, how many wrong answers to expect at most, and what was withheld."""
+    """Return what is said of all: how many claims were tested, how many wrong answers to expect at most, and what was
+    withheld."""
     count = Counter(row["verdict"] for row in rows)
     kinds = {kind: count[kind] for kind in (verdicts.BY_CONSTRUCTION, verdicts.NOT_MEASURABLE) if count[kind]}
     return {

@@ -1,7 +1,7 @@
 """The parts of pages that a run writes: `book/_generated/NAME.md`, where the pages include them.
 
-Each is a function of the assembled source tree, in which sections are looked up and beside which files are put, and of what this copy
-of the book found.
+Each is a function of the assembled source tree, in which sections are looked up and beside which files are put, and of
+what this copy of the book found.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,7 +35,8 @@ from ffilab.yours import worked_example
 
 
 def interpreters_page() -> str:
-    """Say which interpreters the pages were measured on, how they were built, which were left out, and how to add them."""
+    """Say which interpreters the pages were measured on, how they were built, which were left out, and how to add
+    them."""
     builds = {}
     for chapter in chapters():
         for label, facts in chapter.facts.get("builds", {}).items():
@@ -68,7 +69,8 @@ def course_page() -> str:
 
 
 def minutes_page(sessions: Mapping[str, Reading | None]) -> str:
-    """Say how long the chapters of this copy measured, by budget. sessions: by chapter; None if its records are gone."""
+    """Say how long the chapters of this copy measured, by budget. sessions: by chapter; None if its records are
+    gone."""
     spent = {}
     for name, session in sessions.items():
         if session and (took := session.minutes):

@@ -27,8 +27,8 @@ def render(again: bool = False) -> Path:
     """Build `_build/html`; what stood there before is replaced once there is a whole book. Returns the index page.
 
     again: only what has changed since the last time, so that warnings of other pages are not seen again.
-    A chapter that was not measured yet has a page that says so. Raises UserError if none was, or if Jupyter Book warns: a page
-    with a warning costs no other page, and the book is there all the same.
+    A chapter that was not measured yet has a page that says so. Raises UserError if none was, or if Jupyter Book warns:
+    a page with a warning costs no other page, and the book is there all the same.
     """
     if not any(chapter.is_executed for chapter in chapters()):
         raise UserError("Nothing was measured yet: run `make book`, or `make chapter NAME=…` for one chapter.")
@@ -65,7 +65,8 @@ def render(again: bool = False) -> Path:
 
 
 def refresh(new: Path, tree: Path) -> None:
-    """Make `tree` hold what `new` holds; files that are the same keep their times, by which Sphinx knows them. `new` is removed."""
+    """Make `tree` hold what `new` holds; files that are the same keep their times, by which Sphinx knows them. `new` is
+    removed."""
     if tree.exists():
         for path in new.rglob("*"):
             before = tree / path.relative_to(new)
@@ -122,7 +123,8 @@ def assemble(tree: Path) -> Path:
 
 
 def write_translated(chapter: Chapter, language: str, folder: Path, tree: Path) -> None:
-    """Write the page of a chapter in another language, as far as its English one was made, with a line that leads there."""
+    """Write the page of a chapter in another language, as far as its English one was made, with a line that leads
+    there."""
     path = folder / f"{translation.named(chapter.name, language)}.ipynb"
     if not (folder / f"{chapter.name}.ipynb").exists():
         path.with_suffix(".md").write_text(next(iter(translation.cells(chapter.name, language).values())))
@@ -180,7 +182,8 @@ def gone(page: nbformat.NotebookNode, folder: Path) -> list[str]:
 
 
 def not_measured(chapter: Chapter) -> dict[str, str]:
-    """Return placeholders for the pages of a chapter, by name: heading, what it teaches, why it failed, how to measure it."""
+    """Return placeholders for the pages of a chapter, by name: heading, what it teaches, why it failed, how to measure
+    it."""
     why = f" The last try failed: {in_plain_text(chapter.failure)}" if chapter.failure else ""
     return {
         name: f"{page.cells[0].source}\n\n:::{{warning}}\nThis chapter was not measured on this machine yet.{why} "

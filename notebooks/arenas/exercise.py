@@ -46,7 +46,8 @@ def check_pairs(pairs: dict[str, tuple[str, str]]) -> list[str]:
 
 
 def check_service(session: Session, mine: str) -> list[str]:
-    """Does the service, built from the reader's copy, hold less than half of what the original holds, and is it as fast?
+    """Does the service, built from the reader's copy, hold less than half of what the original holds, and is it as
+    fast?
 
     mine: what `mine.build` returned. Returns what to say, one line each.
     """

@@ -1,4 +1,5 @@
-"""The exercises of the chapter "GIL Balm": their self-checks, by what this run measured and by strings that are made for them."""
+"""The exercises of the chapter "GIL Balm": their self-checks, by what this run measured and by strings that are made
+for them."""
 
 from itertools import accumulate
 
@@ -50,7 +51,10 @@ def _of(record: Record, answers: pd.DataFrame, program: str, chosen: str) -> str
         return f"{program}: choose {NEW!r}, {LAZY!r} or {BEST!r}."
     if chosen == BEST and chosen not in correct:
         exact = results.answers(answers).loc[(GIL, "type(x) is str"), BEST]
-        return f"{program}: others run it, with CPythons that you do not know, and type(x) is str says {exact}. Not correct."
+        return (
+            f"{program}: others run it, with CPythons that you do not know, and type(x) is str says {exact}. Not "
+            "correct."
+        )
     if chosen not in correct:
         return f"{program}: it needs a tuple, and all strings at once. Not correct."
     for rival in correct:
@@ -120,7 +124,8 @@ def tuples(name: str, folder: str) -> Arm:
 
 # [beaten]
 def beaten(folder, method):
-    """What is wrong with strings that are made in one way, a line each: one text after the other, in the memory of the last one."""
+    """What is wrong with strings that are made in one way, a line each: one text after the other, in the memory of the
+    last one."""
     module, texts, wrong = load(folder), [], {}
     for lines in (5, 100, 3000):
         data, lengths = ascii_text(lines)

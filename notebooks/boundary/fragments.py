@@ -1,6 +1,8 @@
-"""What the sentences of the chapter "The boundary" name and no form can say: tools by what holds for them, and by their place.
+"""What the sentences of the chapter "The boundary" name and no form can say: tools by what holds for them, and by their
+place.
 
-A part of sentences.toml with the name "group/item" says "what holds for …|item": items for which the same holds stand together.
+A part of sentences.toml with the name "group/item" says "what holds for …|item": items for which the same holds stand
+together.
 """
 
 import re

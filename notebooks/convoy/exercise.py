@@ -22,17 +22,19 @@ CHANGE = (
 
 # The cases of the first exercise.
 ASKED = (APART, PROCESS, INTERPRETER, NATIVE, COROUTINE)
-# So many times as long as with the original a request may take on average: in a server that still queues, if seldom, it takes more.
+# So many times as long as with the original a request may take on average: in a server that still queues, if seldom, it
+# takes more.
 A_FIFTH = 0.2
-# So much of the speed that it has beside the original the CPU thread has to keep: beside a server that keeps the GIL it has next to none.
+# So much of the speed that it has beside the original the CPU thread has to keep: beside a server that keeps the GIL it
+# has next to none.
 KEPT = 0.5
 PROCESSES = 10
 ORIGINAL, YOURS = "the original", "yours"
 
 
 def check_waits(waits: dict[str, bool | None], runs: pd.DataFrame) -> list[str]:
-    """Does a request wait for a switch interval? True or False by case, against this run: the median over processes of p50, at
-    least half an interval or not.
+    """Does a request wait for a switch interval? True or False by case, against this run: the median over processes of
+    p50, at least half an interval or not.
 
     Returns what to say, one line for each case.
     """
@@ -55,8 +57,8 @@ def check_waits(waits: dict[str, bool | None], runs: pd.DataFrame) -> list[str]:
 
 
 def check_server(session: Session, mine: str) -> list[str]:
-    """Does the reader's server in C answer and note every byte, does the CPU thread go on computing, and does a request take on average
-    less than a fifth of what it takes with the original?
+    """Does the reader's server in C answer and note every byte, does the CPU thread go on computing, and does a request
+    take on average less than a fifth of what it takes with the original?
 
     mine: what `mine.build` returned. Returns what to say, one line each.
     """
@@ -70,7 +72,8 @@ def check_server(session: Session, mine: str) -> list[str]:
 
 
 def tried(interval, seconds, folder):
-    """Requests of the client, what the server noted of them, how long one took on average (µs), and the CPU thread's speed meanwhile."""
+    """Requests of the client, what the server noted of them, how long one took on average (µs), and the CPU thread's
+    speed meanwhile."""
     waits, asked, spans, speed = served_in_c(interval, seconds, folder)
     mean = sum(end - begin for begin, end in spans) / len(spans) / 1e3
     return {"asked": asked, "noted": sum(wait >= 0 for wait in waits), "mean": mean, "work": speed}

@@ -97,7 +97,8 @@ def pieces(record: Record) -> pd.DataFrame:
 
 
 def locks_alone_and_shared(session: Session) -> pd.DataFrame:
-    """What the first picture draws: ns of each of two threads for each lock, on objects of their own, and on one object."""
+    """What the first picture draws: ns of each of two threads for each lock, on objects of their own, and on one
+    object."""
     rows = []
     for name, shared in itertools.product(numbers.LOCKS, (OWN, ONE)):
         if found := numbers.each_of_two(session, name, shared):

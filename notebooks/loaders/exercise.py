@@ -36,7 +36,8 @@ FUNCTIONS = ("noop", "sleep_ms", "PyList_New")
 WHY = {
     "wait": "The call waits for another Python thread, and that thread waits for what the call keeps.",
     "halve": "Without its types, ctypes takes the result for an int, and does not know how to pass a float.",
-    "new_list": "A function of Python's C API needs an attached thread state, and its result has to be declared as an object.",
+    "new_list": "A function of Python's C API needs an attached thread state, and its result has to be declared as an "
+    "object.",
 }
 
 
@@ -51,7 +52,8 @@ def check_choice(choice: dict[str, str], record: Record, shares: pd.DataFrame, e
     if choice["PyList_New"] == "CDLL":
         crashes = results.row_of(ends, GIL, "CDLL").crashes
         wrong.append(
-            f"Not correct: PyList_New needs an attached thread state, and CDLL detaches it. Of {crashes.trials} processes here "
+            f"Not correct: PyList_New needs an attached thread state, and CDLL detaches it. Of {crashes.trials} "
+            "processes here "
             f"that did this, {crashes.events} crashed."
         )
     if choice["sleep_ms"] == "PyDLL":
@@ -74,7 +76,8 @@ def speed(function: str, loader: str, difference: Interval) -> str:
 
 
 def check_program(session: Session, program: str, record: Record) -> list[str]:
-    """Runs the program's `load(library)` with the GIL, one process for each task. Returns what to say, one line each."""
+    """Runs the program's `load(library)` with the GIL, one process for each task. Returns what to say, one line
+    each."""
     # It is looked at and not measured: who else uses the machine meanwhile does not matter.
     found = {row["task"]: row for row in session.observe("the exercise's program", tried, program)}
     wrong = [line for task in TASKS if (line := fault(task, found[task]))]

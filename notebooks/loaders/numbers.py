@@ -115,8 +115,8 @@ def cycle_share(record, label: str) -> Made:
 
 
 def largest_miss(record, label: str, what: str, over_allowed: bool = True) -> Interval | str:
-    """By how much noop's number misses the price of the function where it is farthest off, over what the rule allows, or in ns: the
-    bounds are those of the largest of several."""
+    """By how much noop's number misses the price of the function where it is farthest off, over what the rule allows,
+    or in ns: the bounds are those of the largest of several."""
     noop, missed = results.price(record, label, "noop").at(), results.misses(record, label)[what].values()
     unit = results.WITHIN * abs(noop.value) if over_allowed else 1.0
     if not all(one.is_known for one in (noop, *missed)):
@@ -129,7 +129,8 @@ def largest_miss(record, label: str, what: str, over_allowed: bool = True) -> In
 
 
 def rounds(session: Session, label: str) -> Share:
-    """In how many rounds the talk's program prints the larger ratio on this build. Equal ones are none of the free-threaded build's."""
+    """In how many rounds the talk's program prints the larger ratio on this build. Equal ones are none of the
+    free-threaded build's."""
     found = results.as_run(session.frame(GETPID), "seconds", "CDLL").set_index("interpreter").ratios
     ratios = pd.DataFrame({build: found[build] for build in (GIL, FREE_THREADED)}).dropna()
     gains_more = ratios[FREE_THREADED] > ratios[GIL]

@@ -30,7 +30,8 @@ def by_condition(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def as_run(runs: pd.DataFrame, value: str, over: str) -> pd.DataFrame:
-    """What the talk's program prints, by interpreter: both loaders in the first run, and `over` over the other in all runs.
+    """What the talk's program prints, by interpreter: both loaders in the first run, and `over` over the other in all
+    runs.
 
     Columns interpreter, CDLL, PyDLL (first run), ratios (by round), estimate.
     """
@@ -105,8 +106,9 @@ def prices(record: Record) -> pd.DataFrame:
 
 
 def misses(record: Record, label: str) -> dict[str, dict[str, Interval]]:
-    """By how many ns the price of noop fails to say that of each other function, carried over as a difference and as a ratio
-    (without the loop): the price less what was carried over, paired by layout. The intervals hold together, for all functions.
+    """By how many ns the price of noop fails to say that of each other function, carried over as a difference and as a
+    ratio (without the loop): the price less what was carried over, paired by layout. The intervals hold together, for
+    all functions.
     """
     level = 1 - (1 - LEVEL) / len(OTHERS)
 
@@ -137,7 +139,8 @@ def twins(record: Record) -> dict[str, Comparison]:
 
 
 def audit_cost(record: Record) -> Interval | None:
-    """Nanoseconds that one idle audit hook adds to a CDLL call, with the GIL. The two arms run in different processes."""
+    """Nanoseconds that one idle audit hook adds to a CDLL call, with the GIL. The two arms run in different
+    processes."""
     if not record.has(GIL, "CDLL noop, audited"):
         return None
     audited, plain = (

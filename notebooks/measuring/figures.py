@@ -102,7 +102,8 @@ def show_mechanism(in_one: pd.DataFrame, restarts: pd.DataFrame) -> None:
     draw.figure(
         plot,
         "What counts as one value: in step 1 a timing, in step 2 a turn of both copies, in step 3 a process.",
-        f"Times of two copies of one call, one benchmark of each step. Points above what is shown: {(times > longest).sum()}.",
+        "Times of two copies of one call, one benchmark of each step. Points above what is shown: "
+        f"{(times > longest).sum()}.",
         size=(8.4, 3.4),
         data=found,
     )
@@ -165,7 +166,8 @@ def show_company(record: Record) -> None:
 
 
 def show_layouts(session: Session, record: Record) -> None:
-    """Each layout's own interval, over the bands of all layouts and of the next build, where they had restarts enough."""
+    """Each layout's own interval, over the bands of all layouts and of the next build, where they had restarts
+    enough."""
     alone = results.by_layout(record)
     if alone.empty or results.levels_and_zero(record).empty:
         return

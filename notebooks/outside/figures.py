@@ -72,7 +72,8 @@ def plot_prices(figure, found: pd.DataFrame) -> None:
 
 
 def by_build(session: Session, rows: dict[tuple[str, str], str], heads: tuple[str, str], unit: str) -> pd.DataFrame:
-    """A table of numbers with a column for each build; rows: the name of a number without its label, by its two heads."""
+    """A table of numbers with a column for each build; rows: the name of a number without its label, by its two
+    heads."""
     found = numbers_of(session)
     return pd.DataFrame(
         [
@@ -171,7 +172,8 @@ CIRCLES_DATA = pd.DataFrame(
 
 
 def plot_circles(figure) -> None:
-    """Three threads, and an arrow for each wait. A circle of arrows never ends. A phone shows the left of a figure first."""
+    """Three threads, and an arrow for each wait. A circle of arrows never ends. A phone shows the left of a figure
+    first."""
     arrow = {"arrowstyle": "->", "shrinkA": 2, "shrinkB": 4, "connectionstyle": "arc3,rad=-0.3"}
     arrow["color"] = draw.INK["light"]
     box = {"boxstyle": "round", "fc": "none", "ec": draw.INK["light"]}
@@ -193,7 +195,8 @@ def plot_circles(figure) -> None:
 
 
 def endings_table(runs: pd.DataFrame, factors: dict[str, str], ms: bool = False) -> pd.DataFrame:
-    """How the children of each case ended, by interpreter. factors: columns of `runs`, with their headings. ms: with their trimmed mean, as in `waiting`."""
+    """How the children of each case ended, by interpreter. factors: columns of `runs`, with their headings. ms: with
+    their trimmed mean, as in `waiting`."""
     runs = runs[runs.outcome != NO_TRIAL[0]]
     # The pair's build without a GIL has most cases, in their order.
     cases = runs.sort_values("interpreter", key=lambda labels: labels != FREE_THREADED, kind="stable")

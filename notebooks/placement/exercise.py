@@ -33,7 +33,8 @@ SAME_WORK = 0.02
 
 
 def check_mending(session: Session, change: dict[str, str]) -> list[str]:
-    """Is the slow commit with the reader's change as fast as the commit before it, and is its work the same? What to say."""
+    """Is the slow commit with the reader's change as fast as the commit before it, and is its work the same? What to
+    say."""
     versions = {"fast": (AT - 1, []), "slow": (AT, []), "mended": (AT, [change])}
     versions = {name: {"commit": commit, "changes": changes} for name, (commit, changes) in versions.items()}
     names = story.compiled(session, story.commits(session)[results.TRAP], versions)

@@ -1,4 +1,5 @@
-"""The numbers of the chapter "Code placement", by name, and its own controls. The rules: claims.toml, sentences.toml."""
+"""The numbers of the chapter "Code placement", by name, and its own controls. The rules: claims.toml,
+sentences.toml."""
 
 import itertools
 import math
@@ -21,7 +22,8 @@ from notebooks.placement.results import NO_TRAP, THRESHOLDS
 
 
 def controls(session: Session) -> list[Control]:
-    """The lottery's own A/A test: the linker's own order against itself. An alarm withholds what random orders are asked for."""
+    """The lottery's own A/A test: the linker's own order against itself. An alarm withholds what random orders are
+    asked for."""
     duels = session.frame("relink lottery")
     found = []
     for label in lottery.BUILDS:

@@ -1,4 +1,5 @@
-"""Tools that find a data race without waiting for it: how each is started, and how its answer is read. The page quotes all of it."""
+"""Tools that find a data race without waiting for it: how each is started, and how its answer is read. The page quotes
+all of it."""
 
 import platform
 import re

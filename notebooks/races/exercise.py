@@ -52,8 +52,8 @@ def check_choice(choice: dict[str, str], seen: dict[str, Share]) -> list[str]:
 
 
 def check_counter(session: Session, folder: str) -> list[str]:
-    """Is the reader's `unsafe_increment` exact in every round and without a data race; and does it take at most half the
-    time of the original's atomic one?
+    """Is the reader's `unsafe_increment` exact in every round and without a data race; and does it take at most half
+    the time of the original's atomic one?
 
     folder: what `mine.build` returned.
     """

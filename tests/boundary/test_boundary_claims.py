@@ -1,4 +1,5 @@
-"""The chapter on the boundary: its experiments answer, its claims get what they ask for, and a binding is one folder."""
+"""The chapter on the boundary: its experiments answer, its claims get what they ask for, and a binding is one
+folder."""
 
 import copy
 import re

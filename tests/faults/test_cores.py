@@ -92,7 +92,8 @@ def own_group(controller):
 
 @contextlib.contextmanager
 def half_a_core():
-    """At most half a core's time, by a control group, for this process and what it starts; skipped where none can be made."""
+    """At most half a core's time, by a control group, for this process and what it starts; skipped where none can be
+    made."""
     above = own_group("cpu")
     if above is None:
         pytest.skip("no control groups here")
@@ -179,7 +180,8 @@ runner.run(test_cores.twins(BUDGETS["smoke"], 1, batch_ms=5), Path({folder!r}))
 
 
 def disturbed(folder, disturb):
-    """The record of a run in a process of its own, which gets to work and is then disturbed: `disturb(process, path)`."""
+    """The record of a run in a process of its own, which gets to work and is then disturbed: `disturb(process,
+    path)`."""
     path = folder / "twins.jsonl"
     code = RUN.format(root=str(ROOT), tests=str(ROOT / "tests"), folder=str(folder))
     environment = clean_environment(

@@ -55,8 +55,8 @@ def test_no_more_files(smoke, tmp_path):
     before, said = open_files(), set()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     free = [number for number in range(1000) if str(number) not in before]
-    # Enough to look for the interpreter, and then none for the record, or for one of the pipes of one of three workers: until
-    # there are enough.
+    # Enough to look for the interpreter, and then none for the record, or for one of the pipes of one of three workers:
+    # until there are enough.
     for further in range(1, 40):
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (free[further], hard))
