@@ -1,11 +1,12 @@
 """Operating characteristics of the rules: how often which verdict is given, by what is true and how long is measured.
 
-A run of `quick` knows how far each of its numbers may be off; `book/evidence/estimates.json` keeps that. Here every number
-is drawn around a truth that is known, with that error, and the rules are asked as in the ledger. The table stands in
-`book/evidence/operating_characteristics.json`.
+A run of `quick` knows how far each of its numbers may be off; `book/evidence/estimates.json` keeps that. Here every
+number is drawn around a truth that is known, with that error, and the rules are asked as in the ledger. The table
+stands in `book/evidence/operating_characteristics.json`.
 
 Numbers are drawn independently of each other, and as Student's t supposes: a normal centre, a squared error with the
-distribution of χ². The way from records to an estimate is not tried here (tests/test_statistics.py, tests/test_groups.py).
+distribution of χ². The way from records to an estimate is not tried here (tests/test_statistics.py,
+tests/test_groups.py).
 """
 
 import math
@@ -35,11 +36,11 @@ COMMAND = "python3 ffilab/bootstrap.py study characteristics"
 RUNS = 200
 # What is true: by which part of the published effect.
 TRUTHS = {"as published": 1.0, "half the size": 0.5, "no effect": 0.0, "the wrong sign": -1.0}
-# A claim about a side only publishes no size: as many times the smallest effect of interest is taken for it. Of an order, where
-# any effect counts, three times as many: 8 %, about the smallest that was published of one.
+# A claim about a side only publishes no size: as many times the smallest effect of interest is taken for it. Of an
+# order, where any effect counts, three times as many: 8 %, about the smallest that was published of one.
 ASSUMED, ORDER = 5, 0.005
-# Of a side that may be missed by a margin, of an equality, and of an event that must not happen: by how many margins (or
-# times the tolerated rate) each truth is off.
+# Of a side that may be missed by a margin, of an equality, and of an event that must not happen: by how many margins
+# (or times the tolerated rate) each truth is off.
 OFF = {"as published": 0.0, "half the size": 0.5, "no effect": 2.0, "the wrong sign": 4.0}
 # However wrong the side of a claim is, a ratio does not fall below this.
 SMALLEST = 0.1
@@ -55,7 +56,8 @@ OFTEN = (QUICK.few, QUICK.repeats, 2 * QUICK.repeats, QUICK.shares)
 def value(rules: list[Rule], truth: str) -> float:
     """What a number of a claim would be in truth, by the rules that speak of it.
 
-    A published size: by the given part of its effect, on the scale of logarithms for a ratio (null 1). A rate for an event.
+    A published size: by the given part of its effect, on the scale of logarithms for a ratio (null 1). A rate for an
+    event.
     """
     part = TRUTHS[truth]
     size = next((rule for rule in rules if isinstance(rule, Size)), None)
@@ -229,8 +231,9 @@ def judged(claim: Claim, made: dict[str, Estimate]) -> verdicts.Verdict:
 def row_of(claim: Claim, known: dict[str, Estimate], truth: str, budget: str, runs: int, seed: int) -> dict | None:
     """What the runs of one claim, truth and budget say; None if nothing is known that decides it. An object with
 
-    claim, truth, budget, runs; verdicts: share of runs by word; right: the word of endless measuring; wrong: share of runs
-    in which any part of the claim got the opposite of its right answer; open: share of runs in which no part was answered;
+    claim, truth, budget, runs; verdicts: share of runs by word; right: the word of endless measuring; wrong: share of
+    runs in which any part of the claim got the opposite of its right answer; open: share of runs in which no part was
+    answered;
     parts: of each part, what it measures, its kind, its right answer, the shares of yes, no and open, and the median
     half-width of its interval (None if it has none).
     """
@@ -273,7 +276,8 @@ def row_of(claim: Claim, known: dict[str, Estimate], truth: str, budget: str, ru
 
 
 def table(rows: list[dict], of: list[Claim] | None = None, runs: int = RUNS, seed: int = 0) -> list[dict]:
-    """The rows of the claims, from the kept estimates: by truth and budget. What is drawn for a claim hangs on no other."""
+    """The rows of the claims, from the kept estimates: by truth and budget. What is drawn for a claim hangs on no
+    other."""
     every = [
         row_of(claim, estimates_of(claim, rows), truth, budget, runs, seed)
         for claim in (tested() if of is None else of)
@@ -284,7 +288,8 @@ def table(rows: list[dict], of: list[Claim] | None = None, runs: int = RUNS, see
 
 
 def main(folder: Path | None = None) -> None:
-    """Make the table. folder: records of a run of `quick`; what they know of numbers that have no estimate yet is kept first."""
+    """Make the table. folder: records of a run of `quick`; what they know of numbers that have no estimate yet is kept
+    first."""
     rows = added(kept.read_sessions(ESTIMATES), known_by(folder) if folder else [])
     kept.write_sessions(ESTIMATES, rows)
     provenance = {"command": COMMAND, "commit": machine.commit(), "seed": 0}

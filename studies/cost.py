@@ -227,7 +227,10 @@ def one(row: str, count: int, python: Installed, folder: Path) -> dict:
 def published(tool: str, kind: str, count: int, python: Installed, folder: Path) -> dict:
     """Compile functions or classes by the commands of nanobind's benchmark, to the smallest size, with this machine's
     compiler."""
-    asked = "import sysconfig, nanobind, pybind11; print(sysconfig.get_path('include'), nanobind.include_dir(), pybind11.get_include(), sep='\\n')"
+    asked = (
+        "import sysconfig, nanobind, pybind11; "
+        "print(sysconfig.get_path('include'), nanobind.include_dir(), pybind11.get_include(), sep='\\n')"
+    )
     folders = subprocess.check_output([python.python, "-c", asked], text=True).split("\n")[:3]
     write("published", folder, count, library=tool, classes=kind == "classes")
     compiler = os.environ.get("CXX", "c++")

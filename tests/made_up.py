@@ -8,17 +8,29 @@ from ffilab.setup.catalogue import GIL
 
 LOOPS = 1_000_000
 MACHINE = {
-    "cpu": "a CPU", "cores": 2, "cores_usable": 2, "memory_gib": 4, "virtual_machine": None, "system": "Linux", "libc": "glibc",
-    "compiler": "gcc", "commit": "c", "date": "2026-01-01T00:00:00", "governor": None, "load": 0.1, "steal_s": 0.0,
-}  # fmt: skip
+    "cpu": "a CPU",
+    "cores": 2,
+    "cores_usable": 2,
+    "memory_gib": 4,
+    "virtual_machine": None,
+    "system": "Linux",
+    "libc": "glibc",
+    "compiler": "gcc",
+    "commit": "c",
+    "date": "2026-01-01T00:00:00",
+    "governor": None,
+    "load": 0.1,
+    "steal_s": 0.0,
+}
 BUILT = {"version": f"{GIL}.7", "route": "source", "config_args": "", "stamp": "s"}
 # Of a block or a process.
 UNDISTURBED = {"strangers_s": 0.0, "throttled_s": 0.0, "steal_s": 0.0, "wall_s": 0.1}
 
 
 def timed(logs: dict, layouts=None, loops=LOOPS, builds=1, ns=1e3, **columns) -> Record:
-    """The record of a timed plan. logs: by cell, or by arm on GIL, the logarithms of its times, in units of `ns`, shape (restarts,
-    blocks). layouts: the number of each restart's; none, if there is one binary. columns: further ones of each block."""
+    """The record of a timed plan. logs: by cell, or by arm on GIL, the logarithms of its times, in units of `ns`, shape
+    (restarts, blocks). layouts: the number of each restart's; none, if there is one binary. columns: further ones of
+    each block."""
     times = {key if "/" in key else f"{GIL}/{key}": ns * loops * np.exp(values) for key, values in logs.items()}
     labels, arms = (list(dict.fromkeys(key.partition("/")[part] for key in times)) for part in (0, 2))
     restarts, blocks = next(iter(times.values())).shape
@@ -65,7 +77,8 @@ class MadeUp(Session):
         return sorted(self._timed)
 
     def add_processes(self, title: str, cases: list[tuple[dict, list]]) -> None:
-        """An experiment in processes on GIL: for each case its factors, and what each of its processes brought (a row, or a list of rows)."""
+        """An experiment in processes on GIL: for each case its factors, and what each of its processes brought (a row,
+        or a list of rows)."""
         named, number = {"title": title, "run": 1}, 0
         for factors, results in cases:
             for round_, result in enumerate(results):

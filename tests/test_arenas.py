@@ -40,7 +40,11 @@ def talk(label=FREE_THREADED, environment=None, **changed):
 # ---- the experiments ----
 
 EXPERIMENTS = [
-    (experiment.talk, {**experiment.TALK, **experiment.NOBODY}, {*results.GROWN, "vmrss", "inside", "in_objects", "python_at_once", "trimmed", "at_once"}),
+    (
+        experiment.talk,
+        {**experiment.TALK, **experiment.NOBODY},
+        {*results.GROWN, "vmrss", "inside", "in_objects", "python_at_once", "trimmed", "at_once"},
+    ),
     (experiment.growth, POOL, {"state", "done", *MEMORY, "blocks_per_second", "mapped"}),
     (experiment.held_after_free, {}, {"case", "held"}),
     (experiment.latency, {"threads": 2, "pairs": 1000, "rounds": 3}, {"p50", "p99.9", "mapped"}),
@@ -48,7 +52,7 @@ EXPERIMENTS = [
     (experiment.served_by_glibc, {}, {"domain", "size", "share"}),
     (experiment.arenas_now, {"threads": 8}, {"arena", "held", "free"}),
     (experiment.startup, {}, {"ms", "mapped"}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("function", "arguments", "columns"), EXPERIMENTS)
@@ -61,8 +65,12 @@ def test_each_experiment_answers(function, arguments, columns):
 def test_growth_is_consistent(way):
     rows = run(experiment.growth, **{**POOL, "way": way})
     assert [(row["state"], row["done"]) for row in rows] == [
-        ("before", 0), ("worked", 1), ("worked", 2), ("worked", 3), ("trimmed", 3),
-    ]  # fmt: skip
+        ("before", 0),
+        ("worked", 1),
+        ("worked", 2),
+        ("worked", 3),
+        ("trimmed", 3),
+    ]
     for row in rows:
         assert 0 <= row["in_use"] <= row["held"]
         assert row["pss"] <= row["rss"] <= row["peak"] + 0.5

@@ -29,8 +29,10 @@ CHURN = {"method": BEST, "threads": 2, "tuples": 4}
 EXPERIMENTS = [
     (experiment.churn, {**CHURN, "how": "released"}, {"ns", "faults"}),
     (experiment.churn, {**CHURN, "method": BLOCK + experiment.WRITTEN, "how": "released"}, {"ns", "faults"}),
-    *((experiment.churn_beside, {"method": NEW, "tuples": 2, "how": "kept", "arenas": state}, {"ns", "faults"})
-      for state in experiment.ARENAS),
+    *(
+        (experiment.churn_beside, {"method": NEW, "tuples": 2, "how": "kept", "arenas": state}, {"ns", "faults"})
+        for state in experiment.ARENAS
+    ),
     (experiment.started, {"method": NEW, "threads": 2, "each": 2, "state": experiment.COLD}, {"ns", "faults"}),
     (experiment.by_length, {"method": BLOCK, "strings": 40_000, "lines": experiment.TEXTS}, {"lines", "ns"}),
     (experiment.in_batches, {"method": BEST, "strings": 256, "sizes": (64, 256)}, {"batch", "ns"}),
@@ -41,11 +43,14 @@ EXPERIMENTS = [
     (experiment.layout_facts, {}, {"field", "is"}),
     (experiment.misuse, {"what": "a hash of 0"}, {"asked", "answer"}),
     (experiment.acted, {"what": "sort it"}, {"asked", "answer"}),
-    (exercise.twelve, {"data": b"12\x0034".hex(), "length": 2, "unknown_hash": -1}, {
-        "x == '12'", "x in {'12'}", "{x: 1}['12']", "int(x) == 12"}),
+    (
+        exercise.twelve,
+        {"data": b"12\x0034".hex(), "length": 2, "unknown_hash": -1},
+        {"x == '12'", "x in {'12'}", "{x: 1}['12']", "int(x) == 12"},
+    ),
     (balm_worker.forked, {"forks": 3}, {"well"}),
     (balm_worker.sanitized, {"strings": 100_000}, {"strings", "buffers", "grown", "wrong"}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("function", "arguments", "columns"), EXPERIMENTS)

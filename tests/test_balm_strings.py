@@ -221,7 +221,8 @@ import json
 layouts, text = written(sys.argv[1]), balm.Text(*ascii_text())
 print(json.dumps({what: text.floor(what) / LINES for what in sys.argv[2:]}))
 print(json.dumps(layouts), str.__basicsize__)
-for call in (lambda: text.floor("no such floor"), lambda: text.floor(3), lambda: balm.Text("é".encode(), [2]).floor("memory")):
+accented = balm.Text("é".encode(), [2])
+for call in (lambda: text.floor("no such floor"), lambda: text.floor(3), lambda: accented.floor("memory")):
     try:
         call()
     except ValueError as error:

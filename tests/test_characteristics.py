@@ -1,4 +1,5 @@
-"""The operating characteristics: the table that is kept, what it is held to, and that it follows from the kept estimates."""
+"""The operating characteristics: the table that is kept, what it is held to, and that it follows from the kept
+estimates."""
 
 import math
 from dataclasses import replace
@@ -22,7 +23,8 @@ ROWS = kept.read_sessions(characteristics.TABLE)
 KEPT = {page.key(one): one for one in ROWS}
 KNOWN = kept.read_sessions(ESTIMATES)
 TESTED = {claim.id: claim for claim in characteristics.tested()}
-# Of a claim that the kept runs know nothing of there are no rows: no machine of ours shows what it takes, or no order misses.
+# Of a claim that the kept runs know nothing of there are no rows: no machine of ours shows what it takes, or no order
+# misses.
 IN_TABLE = {identifier: claim for identifier, claim in TESTED.items() if identifier not in ("D2", "D3")}
 # Of each rule its part of the kept table, at `quick`, where what was published is exactly so.
 AS_PUBLISHED = [

@@ -50,17 +50,36 @@ def ours():
 # ---- the experiments ----
 
 EXPERIMENTS = [
-    (experiment.countdowns, {"each": 10_000, "cells": [(0.005, 1), (0.005, 2), (1e-4, 2)], "seed": 1}, {"interval", "threads", "ns", "steps"}),
+    (
+        experiment.countdowns,
+        {"each": 10_000, "cells": [(0.005, 1), (0.005, 2), (1e-4, 2)], "seed": 1},
+        {"interval", "threads", "ns", "steps"},
+    ),
     (experiment.hashes, {"bytes_each": 10_000, "threads": (1, 2)}, {"threads", "seconds", "bytes"}),
     (experiment.one_countdown, {"steps": 80_000, "threads": (1, 8)}, {"threads", "seconds", "steps"}),
-    (experiment.intervals, {"folder": FOLDER, "count": 1, "pinning": "none", "orders": [(0.02, 1, 0, 0.05, 2)], "seed": 1, "slack_ns": None,
-                            "pause": 0.001}, {"interval", "requests", "rate", "p50"}),
-    (experiment.timeline, {"interval": 1e-4, "seconds": SECONDS, "pinning": "none", "pause": 0.001}, {"spans", "server", "gaps", "further"}),
+    (
+        experiment.intervals,
+        {
+            "folder": FOLDER,
+            "count": 1,
+            "pinning": "none",
+            "orders": [(0.02, 1, 0, 0.05, 2)],
+            "seed": 1,
+            "slack_ns": None,
+            "pause": 0.001,
+        },
+        {"interval", "requests", "rate", "p50"},
+    ),
+    (
+        experiment.timeline,
+        {"interval": 1e-4, "seconds": SECONDS, "pinning": "none", "pause": 0.001},
+        {"spans", "server", "gaps", "further"},
+    ),
     (experiment.forced, {"interval": 1e-4, "times": 5, "folder": FOLDER}, {"demanded", "free"}),
     (experiment.gil_waits, {"interval": 1e-4, "seconds": SECONDS, "folder": FOLDER}, {"waits"}),
     (exercise.tried, {"interval": 1e-4, "seconds": SECONDS, "folder": FOLDER}, {"asked", "noted", "mean", "work"}),
     (experiment.reference_counts, {"folder": f"{BUILT}/critical_sections"}, {"owner", "foreign"}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("function", "arguments", "columns"), EXPERIMENTS)

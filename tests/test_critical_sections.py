@@ -52,16 +52,32 @@ def source(add, total="self.value"):
 
 
 EXPERIMENTS = [
-    (experiment.contended_piece, {"name": "PyMutex", "shared": experiment.ONE, "threads": 2, **FOLDER}, ALONE_AND_TOGETHER),
+    (
+        experiment.contended_piece,
+        {"name": "PyMutex", "shared": experiment.ONE, "threads": 2, **FOLDER},
+        ALONE_AND_TOGETHER,
+    ),
     (experiment.contended_object, {"name": "dict", "shared": experiment.OWN, "threads": 2}, ALONE_AND_TOGETHER),
-    (experiment.contended_binding,
-     {"threads": 2, "module": "boundary_c_api", "part": None, **LIBRARIES}, ALONE_AND_TOGETHER),
-    *((experiment.contended_ctypes, {"name": name, "threads": 2, **LIBRARIES}, ALONE_AND_TOGETHER)
-      for name in experiment.CTYPES),
-    *((experiment.contended_text, {"name": name, "threads": 2, **LIBRARIES}, ALONE_AND_TOGETHER) for name in experiment.TEXTS),
+    (
+        experiment.contended_binding,
+        {"threads": 2, "module": "boundary_c_api", "part": None, **LIBRARIES},
+        ALONE_AND_TOGETHER,
+    ),
+    *(
+        (experiment.contended_ctypes, {"name": name, "threads": 2, **LIBRARIES}, ALONE_AND_TOGETHER)
+        for name in experiment.CTYPES
+    ),
+    *(
+        (experiment.contended_text, {"name": name, "threads": 2, **LIBRARIES}, ALONE_AND_TOGETHER)
+        for name in experiment.TEXTS
+    ),
     (experiment.two_at_once, FOLDER, {"processes", "threads"}),
-    (exercise.counted, {"source": source("with self.lock: self.value += 1"), "threads": 2, "counts": 100}, {"totals", "expected", "gain"}),
-]  # fmt: skip
+    (
+        exercise.counted,
+        {"source": source("with self.lock: self.value += 1"), "threads": 2, "counts": 100},
+        {"totals", "expected", "gain"},
+    ),
+]
 
 
 @pytest.mark.parametrize(("function", "arguments", "columns"), EXPERIMENTS)

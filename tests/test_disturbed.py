@@ -197,8 +197,10 @@ def test_where_most_stayed_disturbed_all_are_shown_and_it_is_said(session, busy)
 def test_a_case_does_not_vanish(session, busy):
     """Something may disturb one case alone: what it does itself, through the system."""
     place = itertools.count()
-    steps = [Step(lambda seed, n=n: (busy.add(next(place)) if n == 2 else next(place), Outcome({}, "ok"))[1], {"case": n})
-             for n in range(6)]  # fmt: skip
+    steps = [
+        Step(lambda seed, n=n: (busy.add(next(place)) if n == 2 else next(place), Outcome({}, "ok"))[1], {"case": n})
+        for n in range(6)
+    ]
     frame = session.run("one", steps, 3)
     assert frame.groupby("case").size().tolist() == [3] * 6
     assert session.disturbed("one") == (9, 3, 18)

@@ -156,10 +156,18 @@ CELLS = pd.DataFrame(
         [FREE_THREADED, "PyO3", "int → int", 33.0, 32.0, 34.0, 1.6, 1.5, 1.7, ""],
     ],
     columns=[
-        "CPython", "binding", "signature", "ns", "ns, low", "ns, high",
-        "ratio to the floor", "ratio to the floor, low", "ratio to the floor, high", "why",
+        "CPython",
+        "binding",
+        "signature",
+        "ns",
+        "ns, low",
+        "ns, high",
+        "ratio to the floor",
+        "ratio to the floor, low",
+        "ratio to the floor, high",
+        "why",
     ],
-)  # fmt: skip
+)
 
 
 def data_of(ratio, low, high, mark=""):

@@ -17,11 +17,13 @@ CLAIMS_A_SIDE = re.compile(
 )
 # Of whatever was measured: a name of an arm, an extreme without its owner, a count.
 WHATEVER = re.compile(
-    r"\bblocks?\b(?=( and| on| with|,))|the (largest|smallest|least)( [\w']+){0,2} (is )?(about )?#|# of # [a-z ]* (are|lean) \w+"
+    r"\bblocks?\b(?=( and| on| with|,))|the (largest|smallest|least)( [\w']+){0,2} (is )?(about )?#"
+    r"|# of # [a-z ]* (are|lean) \w+"
 )
 
 OPEN = re.compile(
-    r"undecided|cannot (be told|tell|say)|not known|not ruled out|not measured|too close|no difference|nothing is known|too few|withheld"
+    r"undecided|cannot (be told|tell|say)|not known|not ruled out|not measured|too close|no difference"
+    r"|nothing is known|too few|withheld"
 )
 # The sentence is true of both, as measured and inverted. placement: orders of call_method miss next to nothing, and few
 # orders tell as little of noise as the same orders inverted. balm: both gains that are compared are inverted. convoy:

@@ -73,8 +73,10 @@ def test_the_environment_is_longer_by_another_number_in_each_restart(smoke, tmp_
     def seen(seed, folder):
         made = plan("p", [hostile("padding")], [GIL], smoke, seed, with_controls=False)
         record = runner.run(made, tmp_path / folder)
-        by_restart = [{block["ns"][f"{GIL}/padding"] // PARTS - 1 for block in record.blocks if block["restart"] == n}
-                      for n in range(smoke.restarts)]  # fmt: skip
+        by_restart = [
+            {block["ns"][f"{GIL}/padding"] // PARTS - 1 for block in record.blocks if block["restart"] == n}
+            for n in range(smoke.restarts)
+        ]
         assert all(len(each) == 1 for each in by_restart)
         return [number for (number,) in by_restart]
 

@@ -193,13 +193,19 @@ def load(library):
 """
 PROGRAMS = [
     (SOLUTION, ["Correct", "Fast"]),
-    (SOLUTION.replace("short = ctypes.CDLL(library), ctypes.PyDLL(library)", "short = [ctypes.CDLL(library)] * 2"), ["Correct", "Not yet fast"]),
-    (SOLUTION.replace("native, short = ctypes.CDLL", "native, short = ctypes.PyDLL"), ["wait: wait(500) returned 0. The call waits for"]),
+    (
+        SOLUTION.replace("short = ctypes.CDLL(library), ctypes.PyDLL(library)", "short = [ctypes.CDLL(library)] * 2"),
+        ["Correct", "Not yet fast"],
+    ),
+    (
+        SOLUTION.replace("native, short = ctypes.CDLL", "native, short = ctypes.PyDLL"),
+        ["wait: wait(500) returned 0. The call waits for"],
+    ),
     (SOLUTION.replace("ctypes.pythonapi.", "ctypes.CDLL(None)."), ["new_list: its process ended so: killed by"]),
     (SOLUTION.replace("short.halve.argtypes", "short.add_one.argtypes"), ["halve: ArgumentError"]),
     (SOLUTION.replace(": short.halve,", ": lambda value: value / 2,"), ["halve: this is not the C function"]),
     ("", ["wait: KeyError", "halve: KeyError", "new_list: KeyError"]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("program", "says"), PROGRAMS)

@@ -35,9 +35,14 @@ def page(tmp_path):
         each = Chapter(CORNER, executed_folder=tmp_path)
         names = ("20260102T1", "20260102T1", "20260101T1")
         facts = {
-            "chapter": CORNER, "budget": "quick", "interpreters": {}, "read": True,
-            "records": [f"records/{CORNER}/{name}/{file}.jsonl" for name, file in zip(names, ("session", "calls", "session"))],
-        }  # fmt: skip
+            "chapter": CORNER,
+            "budget": "quick",
+            "interpreters": {},
+            "read": True,
+            "records": [
+                f"records/{CORNER}/{name}/{file}.jsonl" for name, file in zip(names, ("session", "calls", "session"))
+            ],
+        }
         facts["digests"] = digests(CORNER, facts)
         each.executed.parent.mkdir(parents=True, exist_ok=True)
         each.executed.write_text("{}")

@@ -238,7 +238,11 @@ def test_bisection_finds_what_its_check_finds(session, histories, monkeypatch):
     fake.write_text("#!/bin/sh\n! grep -q 'aligned(4096)' report.h\n")
     fake.chmod(0o755)
     git = story.git
-    monkeypatch.setattr(story, "git", lambda *words, **options: git(*(str(fake) if word == "./check.sh" else word for word in words), **options))  # fmt: skip
+
+    def with_fake(*words, **options):
+        return git(*(str(fake) if word == "./check.sh" else word for word in words), **options)
+
+    monkeypatch.setattr(story, "git", with_fake)
     found = story.bisections(session, histories).set_index("history")
     # Where everything is good, git, told that the last commit is bad, names it.
     assert found.found.to_dict() == {results.TRAP: 1.0, results.NO_TRAP: 0.0}

@@ -309,7 +309,11 @@ def test_doctor_needs_the_standard_library_only():
 
 
 def test_why_uv_could_not_download_is_one_line_without_an_address():
-    said = "error: Failed to install cpython\n  cause: Failed to download `https://a.example/b.tar.gz`\n  cause: dns error\n"
+    said = (
+        "error: Failed to install cpython\n"
+        "  cause: Failed to download `https://a.example/b.tar.gz`\n"
+        "  cause: dns error\n"
+    )
     assert interpreters.reason(said) == "Failed to download"
     assert interpreters.reason("error: no space left\n") == "error: no space left"
     assert interpreters.reason("") == "it says nothing"

@@ -130,7 +130,10 @@ def test_a_page_that_quotes_what_is_gone_is_not_shown(tmp_path):
     (tmp_path / "here.py").write_text("# [a]\ndef a(): ...\n# [/a]\n")
 
     def page(file, marker):
-        quote = f'```{{literalinclude}} {file}\n:language: python\n:start-after: "# [{marker}]"\n:end-before: "# [/{marker}]"\n```'
+        quote = (
+            f"```{{literalinclude}} {file}\n:language: python\n"
+            f':start-after: "# [{marker}]"\n:end-before: "# [/{marker}]"\n```'
+        )
         return nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(quote)])
 
     assert gone(page("here.py", "a"), tmp_path) == []

@@ -307,7 +307,8 @@ def statements(function: ast.AST) -> int:
 def test_lines_of_code_are_what_is_neither_blank_nor_comment_nor_docstring(tmp_path):
     path = tmp_path / "module.py"
     path.write_text(
-        '"""Docstring,\nof two lines."""\n\n# Comment.\nx = """\n\n"""\n\ndef f():\n    """Docstring."""\n    return (\n        x  # why\n    )\n'
+        '"""Docstring,\nof two lines."""\n\n# Comment.\nx = """\n\n"""\n\n'
+        'def f():\n    """Docstring."""\n    return (\n        x  # why\n    )\n'
     )
     assert code_lines(path) == 3 + 1 + 3
 

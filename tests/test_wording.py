@@ -65,7 +65,7 @@ FORMS = [
     (NEVER, seen(0, 10), OPEN, "to exclude 15.0% takes 29 runs"),
     (Conformance("a / b"), counted(1), YES, "true by construction"),
     (Conformance("a / b"), counted(0.5), NO, "should be true by construction"),
-]  # fmt: skip
+]
 
 
 def test_every_kind_stands_in_every_form():

@@ -263,7 +263,10 @@ def test_the_worker_is_python_of_the_oldest_that_is_measured():
 
 
 def test_what_draws_pages_is_not_asked_for():
-    code = "import sys; sys.path.insert(0, sys.argv[1]); import ffilab; from ffilab.yours import command; ffilab.compare; ffilab.Result"
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import ffilab; from ffilab.yours import command; "
+        "ffilab.compare; ffilab.Result"
+    )
     code += "; print(*{'pandas', 'rich', 'seaborn', 'fastjsonschema'} & set(sys.modules))"
     assert subprocess.check_output([sys.executable, "-I", "-c", code, str(ROOT)], text=True) == "\n"
 

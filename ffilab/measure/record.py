@@ -285,8 +285,10 @@ def merged(records: list[Record]) -> Record:
     loops = {key: count for key, count in last.loops.items() if all(key in record.loops for record in records)}
     restarts, blocks, failures = [], [], []
     for number, record in enumerate(records):
-        numbered = [[{**line, "restart": line["restart"] + number * SESSION, "session": number} for line in lines]
-                    for lines in (record.restarts, record.blocks, record.failures)]  # fmt: skip
+        numbered = [
+            [{**line, "restart": line["restart"] + number * SESSION, "session": number} for line in lines]
+            for lines in (record.restarts, record.blocks, record.failures)
+        ]
         for block in numbered[1]:
             block["ns"] = {key: ns * loops[key] / record.loops[key] for key, ns in block["ns"].items() if key in loops}
         for all_of_them, lines in zip((restarts, blocks, failures), numbered):

@@ -9,8 +9,8 @@ from ffilab.page.templates import filled
 
 # What readers run, and what decides most, beside each other.
 BUDGETS = ("quick", "full")
-# What a part is held to: in so many of its runs at most it says the opposite of what is right; and at `quick`, as published, in
-# so many at least it says what is right, or says why not (`hard` in claims.toml).
+# What a part is held to: in so many of its runs at most it says the opposite of what is right; and at `quick`, as
+# published, in so many at least it says what is right, or says why not (`hard` in claims.toml).
 MAX_WRONG, MIN_RIGHT = verdicts.ALPHA, 0.5
 DECIDED = (YES, NO)
 # Which part of the table a row is.

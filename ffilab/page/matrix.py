@@ -91,7 +91,7 @@ def copy_datatables(folder: Path) -> None:
     (folder / "datatables-licence.txt").write_text(
         "datatables.js and datatables.css are those of the package itables, under this licence:\n\n"
         + "\n".join(licences)
-        + "\nThey bundle DataTables and its extensions (MIT, https://datatables.net/license/mit), and what else is named here:\n"
-        + notices,
+        + "\nThey bundle DataTables and its extensions (MIT, https://datatables.net/license/mit), "
+        "and what else is named here:\n" + notices,
         encoding="utf-8",
     )

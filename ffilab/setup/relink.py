@@ -143,9 +143,13 @@ def pad(order: random.Random) -> int:
 
 
 def run(
-    target: Path, inputs: list, order: list[Function] | None, pad: int,
-    tool: list[str] | None = None, folder: Path | None = None,
-) -> Path:  # fmt: skip
+    target: Path,
+    inputs: list,
+    order: list[Function] | None,
+    pad: int,
+    tool: list[str] | None = None,
+    folder: Path | None = None,
+) -> Path:
     """Link `target` from inputs and options; with `order`, these functions first, one behind the other, after `pad`
     bytes.
 

@@ -26,9 +26,13 @@ class Child:
     def __init__(self, command: Sequence[str], environment: dict[str, str] | None):
         self.said, self.complained = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - closed in `row`
         self.process = subprocess.Popen(
-            list(command), stdin=subprocess.DEVNULL, stdout=self.said, stderr=self.complained,
-            env={**os.environ, **(environment or {})}, start_new_session=True,
-        )  # fmt: skip
+            list(command),
+            stdin=subprocess.DEVNULL,
+            stdout=self.said,
+            stderr=self.complained,
+            env={**os.environ, **(environment or {})},
+            start_new_session=True,
+        )
         self.started, self.ready = time.monotonic(), 0.0
 
     def look(self, limit_s: float, when_ready: Callable | None) -> str:

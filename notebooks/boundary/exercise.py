@@ -22,7 +22,10 @@ from notebooks.boundary import results
 from notebooks.boundary.experiment import CONTRACTS, DECLARED, FLOOR, INT, call, loaded, name
 
 SOLVED = {
-    "choose-bindings": r"\Aparser: correct, and nothing on the list is faster.*\nplugin: correct, and nothing on the list is faster",
+    "choose-bindings": (
+        r"\Aparser: correct, and nothing on the list is faster.*\n"
+        r"plugin: correct, and nothing on the list is faster"
+    ),
     "repair-declaration": r"\Acorrect: all ",
     "faster-array": r"^Correct\.\nFast enough",
 }

@@ -47,9 +47,11 @@ OVER_OWN = "time / that of the linker's order"
 def filled(cache: Cache) -> pd.DataFrame:
     """Lines of MANY functions in each set: columns distance, set, lines."""
     parts = [
-        pd.DataFrame({"distance": distance, "set": range(cache.sets), "lines": results.lines_by_set(cache, distance, MANY)})
+        pd.DataFrame(
+            {"distance": distance, "set": range(cache.sets), "lines": results.lines_by_set(cache, distance, MANY)}
+        )
         for distance in (DENSE, SPREAD, APART)
-    ]  # fmt: skip
+    ]
     return pd.concat(parts, ignore_index=True)
 
 

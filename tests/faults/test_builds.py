@@ -120,7 +120,10 @@ def test_half_a_native_library_is_made_again(tmp_path):
     compiler.write_text(HALF.format(folder=tmp_path))
     compiler.chmod(0o755)
     library = tmp_path / "out" / "chapter" / "libtiny.so"
-    program = "import sys; from pathlib import Path; from ffilab.setup import native; native.build_all([], *map(Path, sys.argv[1:]))"
+    program = (
+        "import sys; from pathlib import Path; from ffilab.setup import native; "
+        "native.build_all([], *map(Path, sys.argv[1:]))"
+    )
     surroundings = clean_environment(
         CC=str(compiler), PYTHONPATH=str(ROOT), MARK=str(tmp_path), FFILAB_BUILD=str(tmp_path / "_build")
     )

@@ -138,7 +138,10 @@ def test_native_code_is_built_below_a_path_with_spaces_quotes_and_a_dollar(monke
     shutil.copytree(ROOT / "native" / "loaders" / "detach_attach", root / "chapter" / "detach_attach")
     one = installed.load(GIL)
     assert native.build_all([one], root=root, out=out) == []
-    ask = "import ctypes, sys; sys.path.insert(0, sys.argv[2]); import detach_attach; print(ctypes.CDLL(sys.argv[1]).tiny(1))"
+    ask = (
+        "import ctypes, sys; sys.path.insert(0, sys.argv[2]); import detach_attach; "
+        "print(ctypes.CDLL(sys.argv[1]).tiny(1))"
+    )
     target = out / "chapter" / installed.soabi(one)
     answer = subprocess.run(
         [one.python, "-c", ask, out / "chapter" / "libtiny.so", target], capture_output=True, text=True

@@ -41,8 +41,10 @@ def test_every_tool_calls_from_threads_of_c(tool, label):
 def test_what_is_kept_is_kept_and_what_is_not_is_lost(label):
     rows = result_of(label, experiment.counts, FOLDER)
     assert [(row["tool"], row["outcome"]) for row in rows] == [
-        ("ctypes", "lost"), ("ctypes", "survived"), ("cffi", "survived"),
-    ]  # fmt: skip
+        ("ctypes", "lost"),
+        ("ctypes", "survived"),
+        ("cffi", "survived"),
+    ]
 
 
 @pytest.mark.parametrize("label", LABELS)
