@@ -75,11 +75,9 @@ def by_build(session: Session, rows: dict[tuple[str, str], str], heads: tuple[st
     """A table of numbers with a column for each build; rows: the name of a number without its label, by its two heads."""
     found = of(session)
     return pd.DataFrame(
-        [
-            dict(zip(heads, head))
-            | {f"{label}, {unit}": draw.Quantity(found[f"{name}{label}"].estimate) for label in (GIL, FREE_THREADED)}
-            for head, name in rows.items()
-        ]
+        dict(zip(heads, head))
+        | {f"{label}, {unit}": draw.Quantity(found[f"{name}{label}"].estimate) for label in (GIL, FREE_THREADED)}
+        for head, name in rows.items()
     )
 
 
