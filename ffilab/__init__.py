@@ -3,8 +3,8 @@
 Data flows one way: kernels (who runs), native (what runs), ffilab.measure (how
 it is measured), records on disk, notebook (what it means), ledger, book.
 
-For code of your own there are four names: `compare` times `Arm`s, on any CPython, and returns a `Result`; what you can mend is a
-`UserError`.
+For code of your own there are four names: `compare` times `Arm`s, on any CPython, and returns a `Result`; what you can
+mend is a `UserError`.
 """
 
 from importlib import import_module

@@ -30,7 +30,8 @@ class Stop(Exception):
 
 
 def lock_folder():
-    """Hold the folder's lock until this process, or the one it turns into, ends. Returns its descriptor. Raises Stop."""
+    """Hold the folder's lock until this process, or the one it turns into, ends. Returns its descriptor. Raises
+    Stop."""
     import fcntl
 
     path = ROOT / "_build" / "lock"

@@ -14,7 +14,7 @@ from ffilab.measure.alone import disturbs
 from ffilab.run import paths, settings
 from ffilab.run.budget import BUDGETS
 from ffilab.run.errors import UserError
-from ffilab.run.progress import say, step
+from ffilab.run.progress import say
 from ffilab.setup import catalogue, environments, linker
 from ffilab.setup.interpreters import uv
 from ffilab.yours import command
@@ -121,11 +121,12 @@ def more(name, kernels, budget):
 
 
 @verbs.command()
-def html():
-    """Render again from the chapters as they were last measured."""
+@click.option("--again", is_flag=True, help="Only the pages whose text or records have changed since the last time.")
+def html(again):
+    """Render from the chapters as they were last measured."""
     from ffilab.page.render import render
 
-    render()
+    render(again)
 
 
 @verbs.command("kernels")
@@ -166,7 +167,8 @@ def test_all(pytest_options, kernels):
 
 
 def pytest(kernels: str, part: str, shared_by: str, *options: str) -> int:
-    """Set up, for the long tests also what says that it is slow to build; run the tests with this marker expression on all cores.
+    """Set up, for the long tests also what says that it is slow to build; run the tests with this marker expression on
+    all cores.
 
     shared_by: how pytest-xdist hands them out. Returns pytest's exit code, and 0 if options chose none of these tests.
     """
@@ -185,40 +187,23 @@ def pytest(kernels: str, part: str, shared_by: str, *options: str) -> int:
 @click.argument("name")
 @budget_option
 @click.option(
-    "--chapter", help="Of the study of characteristics: one chapter only; its rows replace those that were kept."
+    "--from", "source", default="", help="Of the study of characteristics: keep what these records know, first."
 )
 @click.option("--sessions", type=click.IntRange(min=1), help="Of a study that keeps sessions: so many more.")
-def study(name, budget, chapter, sessions):
-    """Run a study that is no chapter: `characteristics`, or a module of `studies` such as contest (its `main(budget)`)."""
+def study(name, budget, source, sessions):
+    """Run a study that is no chapter: `characteristics`, or a module of `studies` such as contest (its
+    `main(budget)`)."""
     from ffilab.setup.native import build_all
 
     budget = budget_name(budget or "quick")
     if name == "characteristics":
-        return characteristics(chapter)
+        # It measures nothing, and needs nothing built.
+        return importlib.import_module("studies.characteristics").main(records(source))
     studies = [path.stem for path in (paths.ROOT / "studies").glob("*.py") if "def main(" in path.read_text()]
     if name not in studies:
-        raise UserError(
-            f"There is no study {name!r}: NAME must be one of {', '.join(sorted([*studies, 'characteristics']))}."
-        )
+        raise UserError(f"There is no study {name!r}: NAME must be one of {', '.join(sorted(studies))}.")
     build_all(environments.provision(catalogue.parse("pair")))
     importlib.import_module(f"studies.{name}").main(budget, **({"sessions": sessions} if sessions else {}))
-
-
-def characteristics(chapter: str | None) -> None:
-    """Simulate records whose truth is known, and keep how often which verdict is given (book/evidence)."""
-    from ffilab.judge import characteristics as study
-    from ffilab.judge.claims import chapter_names
-
-    chapters = chapter_names()
-    if chapter and chapter not in chapters:
-        raise UserError(f"There is no chapter {chapter!r}: --chapter must be one of {', '.join(chapters)}.")
-    rows = []
-    for name in [chapter] if chapter else chapters:
-        with step(f"{study.RUNS} sessions of {name} for each truth and budget"):
-            for part in study.table([name]):
-                study.keep(part)
-                rows += part
-    click.echo(study.report(rows))
 
 
 @verbs.command()

@@ -34,8 +34,8 @@ INSTALL = {
     "brew": "brew install",
 }
 
-# tools: (needed?, what for, commands of which one is enough, packages by manager, or under `any` another way). headers: (needed where CPython is compiled?, file,
-# why, packages).
+# tools: (needed?, what for, commands of which one is enough, packages by manager, or under `any` another way). headers:
+# (needed where CPython is compiled?, file, why, packages).
 KNOWN = json.loads(Path(__file__).with_name("doctor.json").read_text(encoding="utf-8"))
 
 VERSION = "3.14"
@@ -52,7 +52,8 @@ WAYS_TO_THE_PAIR = (
 
 
 def manager() -> str:
-    """The package manager to advise: conda if one of its environments is active, else what is here; empty if none is known."""
+    """The package manager to advise: conda if one of its environments is active, else what is here; empty if none is
+    known."""
     programs = [name for name in MANAGERS if name != "conda" or os.environ.get("CONDA_PREFIX")]
     return next((MANAGERS[name] for name in programs if shutil.which(name)), "")
 
@@ -144,7 +145,10 @@ def refusal(kernels: str, budget: str = "") -> str | None:
         return None
     names = [what for what, _ in lacking]
     listed = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-    return f"Missing on this machine: {listed}. Run this, then the same command again:\n  {command([p for _, p in lacking])}"
+    return (
+        f"Missing on this machine: {listed}. Run this, then the same command again:\n  "
+        f"{command([p for _, p in lacking])}"
+    )
 
 
 def full_disks() -> list[str]:
@@ -193,16 +197,17 @@ def noise() -> list[str]:
     limit = quota.cores()
     if limit is not None and limit < cores:
         findings.append(
-            f"a quota leaves {limit:g} of {cores} cores' time (a container's limit): measure without it, or give it all cores"
+            f"a quota leaves {limit:g} of {cores} cores' time (a container's limit): measure without it, or give it "
+            "all cores"
         )
     governors = {
-        quota.read(path) for path in Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")
+        quota.read_text(path) for path in Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")
     }
     if governors - {"performance"}:
         findings.append(
             f"frequency governor {', '.join(sorted(governors))}: sudo cpupower frequency-set -g performance"
         )
-    turbo = quota.read("/sys/devices/system/cpu/intel_pstate/no_turbo")
+    turbo = quota.read_text("/sys/devices/system/cpu/intel_pstate/no_turbo")
     if turbo == "0":
         findings.append("turbo is on: echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo")
     if not Path("/proc/stat").exists():
@@ -241,9 +246,11 @@ def about_interpreters() -> str:
         lines.append(f"{' and '.join(lacking)} {'are' if lacking[1:] else 'is'} in the cache: nothing to compile.")
     elif lacking:
         lines.append(
-            f"Every chapter needs {' and '.join(PAIR)}. `make book` compiles them, once: about nine minutes on two cores, four on eight. "
+            f"Every chapter needs {' and '.join(PAIR)}. `make book` compiles them, once: about nine minutes on two "
+            "cores, four on eight. "
             "Each restart can then link them in another layout, and verdicts speak of the next build.\n"
-            "`make book KERNELS=prebuilt` takes interpreters that others compiled, in about two minutes; its verdicts speak of these "
+            "`make book KERNELS=prebuilt` takes interpreters that others compiled, in about two minutes; its verdicts "
+            "speak of these "
             "binaries alone. They come by one of these:"
         )
         lines += [f"  {way}" for way in WAYS_TO_THE_PAIR]
@@ -252,7 +259,7 @@ def about_interpreters() -> str:
 
 def cpu_model() -> str:
     """Name of the processor; on arm64, where Linux may not tell, what `lscpu` knows."""
-    for source in (quota.read("/proc/cpuinfo"), output("lscpu")):
+    for source in (quota.read_text("/proc/cpuinfo"), output("lscpu")):
         if named := re.search(r"^model name\s*: (.*)", source, re.MULTILINE | re.IGNORECASE):
             return named.group(1).strip()
     return platform.processor() or platform.machine()

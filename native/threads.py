@@ -11,7 +11,8 @@ def together(bodies):
 
 
 def made_and_run(makers):
-    """The same of bodies that each thread makes itself, before the clock starts."""
+    """Run bodies that each thread makes itself, before the clock starts; returns the ns from the first start to the
+    last end."""
     barrier = threading.Barrier(len(makers))
     spans = []
 

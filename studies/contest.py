@@ -1,8 +1,8 @@
 """`python3 ffilab/bootstrap.py study contest`: timeit, pyperf and our instrument on the same calls.
 
-What is asked, and how it is answered, was written down before the first run: book/contest.md. Every run is kept as soon as it is
-there, in book/evidence/contest.json; what is kept there stands in the chapter. A study that was stopped loses the run that it
-was in the middle of, and the next one goes on with a new session.
+What is asked, and how it is answered, was written down before the first run: book/contest.md. Every run is kept as soon
+as it is there, in book/evidence/contest.json; what is kept there stands in the chapter. A study that was stopped loses
+the run that it was in the middle of, and the next one goes on with a new session.
 """
 
 import json
@@ -56,8 +56,8 @@ SESSIONS = {"smoke": 1, "room": 1, "quick": 2, "full": 8}
 class Size:
     """How much a row measures in each round.
 
-    least_ns: of one timing of timeit. default, fast, turn: pyperf's options. turns: of pyperf in turns. paired: blocks in one
-    process. restarts, blocks: of ours on one binary. layouts: of ours over layouts, each with one restart.
+    least_ns: of one timing of timeit. default, fast, turn: pyperf's options. turns: of pyperf in turns. paired: blocks
+    in one process. restarts, blocks: of ours on one binary. layouts: of ours over layouts, each with one restart.
     """
 
     least_ns: float = 2e8
@@ -78,7 +78,8 @@ SMALLEST = Size(1e5, QUICKEST, QUICKEST, ("-p1", "-w1", "-n1", "--min-time=0.005
 
 @dataclass(frozen=True)
 class At:
-    """One round of a session. layout: the binary of all rows but the last. core: where all rows run that do not choose one."""
+    """One round of a session. layout: the binary of all rows but the last. core: where all rows run that do not choose
+    one."""
 
     layout: Layout
     core: int | None
@@ -100,7 +101,8 @@ def spin(name: str, iterations: int, loader: str = "PyDLL") -> Arm:
 
 
 def arms(iterations: dict[str, int]) -> list[Arm]:
-    """The call, the same again, longer ones, and the call through the other loader. iterations: of the C loop, by name."""
+    """The call, the same again, longer ones, and the call through the other loader. iterations: of the C loop, by
+    name."""
     return [
         spin(name, iterations.get(name, iterations[CALL]), "CDLL" if name == OTHER else "PyDLL")
         for name in (CALL, AGAIN, *MORE, OTHER)
@@ -111,7 +113,8 @@ def arms(iterations: dict[str, int]) -> list[Arm]:
 
 
 def counted() -> tuple[dict[str, int], dict[str, float]]:
-    """Iterations of the arms, so that the longer ones take so much more; and their instructions over those of the call."""
+    """Iterations of the arms, so that the longer ones take so much more; and their instructions over those of the
+    call."""
     twice = {CALL: ITERATIONS, **dict.fromkeys(MORE, 2 * ITERATIONS)}
     found = instructions.per_call([GIL], arms(twice))
     one, longer = found[GIL, CALL], found[GIL, next(iter(MORE))]
@@ -151,7 +154,8 @@ Found = dict[str, Location | np.ndarray]
 
 
 def best_of_five(at: At) -> Found:
-    """timeit: the best of five timings, a process for each arm. It states no interval: the t interval of its five stands for one."""
+    """timeit: the best of five timings, a process for each arm. It states no interval: the t interval of its five
+    stands for one."""
     timings = {}
     for arm in at.drawn():
         out = answer([at.layout.python, TIMEIT_ARM, json.dumps(described(arm, at.layout)), str(at.size.least_ns)])
@@ -182,7 +186,8 @@ def as_used(at: At, options: tuple[str, ...]) -> Found:
 
 
 def students(slow: np.ndarray, fast: np.ndarray) -> Location:
-    """Student's t of two samples, as pyperf's `is_significant` computes it, as an interval for the ratio of their means."""
+    """Student's t of two samples, as pyperf's `is_significant` computes it, as an interval for the ratio of their
+    means."""
     n, m = len(slow), len(fast)
     pooled = (slow.var(ddof=1) * (n - 1) + fast.var(ddof=1) * (m - 1)) / (n + m - 2)
     error = float(np.sqrt(pooled * (1 / n + 1 / m)) / np.mean([slow.mean(), fast.mean()]))
@@ -190,7 +195,8 @@ def students(slow: np.ndarray, fast: np.ndarray) -> Location:
 
 
 def in_turns(at: At) -> Found:
-    """pyperf, one process of each arm at a time; the unit is a turn, its value the ratio of the means of two processes."""
+    """pyperf, one process of each arm at a time; the unit is a turn, its value the ratio of the means of two
+    processes."""
     loops = {}
     for _ in range(at.size.turns):
         for arm in at.drawn():
@@ -204,7 +210,8 @@ def in_turns(at: At) -> Found:
 
 
 def ours(at: At, restarts: int, blocks: int, pool: Pool) -> Record:
-    """Our instrument for a fixed number of restarts. Without controls: the contest is one itself, and pays no time for them."""
+    """Our instrument for a fixed number of restarts. Without controls: the contest is one itself, and pays no time for
+    them."""
     budget = Budget("contest", restarts, blocks, seconds=1e9, batch_ms=2, scale=1, repeats=1)
     made = plan("contest", at.arms, [GIL], budget, seed=at.draw.getrandbits(32), with_controls=False)
     return runner.run(made, at.folder, pool=pool)
@@ -257,14 +264,16 @@ assert [*ROWS, *MEASURED_AS] == list(TITLES)
 
 
 def as_json(found: Location | np.ndarray) -> dict:
-    """What stands in the evidence: the values of the units, so that another estimator can judge them; else the estimate."""
+    """What stands in the evidence: the values of the units, so that another estimator can judge them; else the
+    estimate."""
     if isinstance(found, Location):
         return {name: getattr(found, name) for name in ("centre", "error", "freedom", "n")}
     return {"logs": [round(float(value), 6) for value in found]}
 
 
 def session(size: Size, keep: Callable[[dict], None]) -> None:
-    """One session: two rounds on two layouts, in each round all rows in random order. keep: gets all that is there after each run."""
+    """One session: two rounds on two layouts, in each round all rows in random order. keep: gets all that is there
+    after each run."""
     iterations, counts = counted()
     stamp, draw = time.strftime("%Y%m%dT%H%M%S", time.gmtime()), random.Random(secrets.randbits(32))
     found = {
@@ -314,6 +323,6 @@ def main(budget: str, sessions: int | None = None) -> None:
         settings.tell(progress=str(Path(folder) / "progress.json"))
         for number in range(count):
             say(f"  session {number + 1} of {count}")
-            earlier = kept.read(path)
-            session(size, lambda now, earlier=earlier: kept.write(path, [*earlier, now]))
+            earlier = kept.read_sessions(path)
+            session(size, lambda now, earlier=earlier: kept.write_sessions(path, [*earlier, now]))
     say(f"  kept in {path.name}")

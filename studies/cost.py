@@ -1,9 +1,9 @@
-"""`python3 ffilab/bootstrap.py study cost`: what a wheel costs whoever makes it. Seconds to compile, clean and after one changed
-line, memory of the compiler, bytes; by tool, form and number of bound functions. And which wheel loads where
-(book/evidence/cost.json, book/wheel_cost.md).
+"""`python3 ffilab/bootstrap.py study cost`: what a wheel costs whoever makes it. Seconds to compile, clean and after
+one changed line, memory of the compiler, bytes; by tool, form and number of bound functions. And which wheel loads
+where (book/evidence/cost.json, book/wheel_cost.md).
 
-The functions are those of nanobind's benchmark: six arguments, of six types in every order. Each project in `bound` is built as
-its tool's manual says, by the hook that pip calls (PEP 517). The benchmark's own commands are run beside.
+The functions are those of nanobind's benchmark: six arguments, of six types in every order. Each project in `bound` is
+built as its tool's manual says, by the hook that pip calls (PEP 517). The benchmark's own commands are run beside.
 """
 
 import itertools
@@ -48,7 +48,8 @@ ANSWERS = ["21.0", "22.0"]
 
 @dataclass(frozen=True)
 class Row:
-    """A way to build one of the projects: options of its backend and variables, for a build with the GIL and for one without."""
+    """A way to build one of the projects: options of its backend and variables, for a build with the GIL and for one
+    without."""
 
     project: str
     options: dict = field(default_factory=dict)
@@ -60,7 +61,8 @@ class Row:
         return self.options_t if is_other else self.options
 
     def variables(self, python: Installed) -> dict[str, str]:
-        """Where files that several versions can load are asked for: the first of them. Before 3.15t there are none without the GIL."""
+        """Where files that several versions can load are asked for: the first of them. Before 3.15t there are none
+        without the GIL."""
         if not self.oldest or python.label in ("3.13t", "3.14t"):
             return {}
         return {"OLDEST": "cp315" if python.interpreter.free_threaded else self.oldest}
@@ -150,7 +152,8 @@ def measured(python: Installed, statement: str, folder: Path, variables: dict[st
     log.parent.mkdir(parents=True, exist_ok=True)
     path = f"{python.python.parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, **variables}
-    # Started by a small shell: Linux counts the memory of who starts a process as its own (exec keeps the high-water mark).
+    # Started by a small shell: Linux counts the memory of who starts a process as its own (exec keeps the high-water
+    # mark).
     shell = ["sh", "-c", '"$@"; exit $?', "sh"]
     command = [*shell, python.python, "-P", "-c", MEASURED.format(statement=statement)]
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
@@ -222,7 +225,8 @@ def one(row: str, count: int, python: Installed, folder: Path) -> dict:
 
 
 def published(tool: str, kind: str, count: int, python: Installed, folder: Path) -> dict:
-    """Compile functions or classes by the commands of nanobind's benchmark, to the smallest size, with this machine's compiler."""
+    """Compile functions or classes by the commands of nanobind's benchmark, to the smallest size, with this machine's
+    compiler."""
     asked = "import sysconfig, nanobind, pybind11; print(sysconfig.get_path('include'), nanobind.include_dir(), pybind11.get_include(), sep='\\n')"
     folders = subprocess.check_output([python.python, "-c", asked], text=True).split("\n")[:3]
     write("published", folder, count, library=tool, classes=kind == "classes")
@@ -275,7 +279,8 @@ def tried(interpreters: list[Installed], rows: dict[str, Row], scratch: Path) ->
 
 
 def session(python: Installed, draw: random.Random, is_result: bool, scratch: Path) -> Iterator[tuple[str, dict]]:
-    """Everything once, in random order, in fresh folders: what was measured, and where it is kept. A smoke test: the least of each."""
+    """Everything once, in random order, in fresh folders: what was measured, and where it is kept. A smoke test: the
+    least of each."""
     usual = USUAL if is_result else dict(list(USUAL.items())[:2])
     jobs = [(one, row, count) for row in usual for count in (SIZES if is_result else SIZES[:1])]
     jobs += [(one, row, FORMS_OF) for row in (STABLE | OTHERS if is_result else {}) if row != "cffi, stable ABI"]
@@ -296,15 +301,15 @@ def main(budget: str, sessions: int = 1) -> None:
     }
     for number in range(sessions):
         say(f"  session {number + 1} of {sessions}")
-        before, draw = kept.read(path), random.Random(secrets.randbits(32))
+        before, draw = kept.read_sessions(path), random.Random(secrets.randbits(32))
         found = {"machine": machine.facts(), "packages": packages, "runs": [], "published": []}
         with tempfile.TemporaryDirectory() as scratch:
             for place, measured_one in session(python, draw, is_result, Path(scratch)):
                 found[place].append(measured_one)
-                kept.write(path, [*before, found])
+                kept.write_sessions(path, [*before, found])
             if not number:
                 rows = USUAL | STABLE | REFUSED if is_result else dict(list(USUAL.items())[:2])
                 found["wheels"] = []
                 for wheel in tried(present() if is_result else [python], rows, Path(scratch)):
                     found["wheels"].append(wheel)
-                    kept.write(path, [*before, found])
+                    kept.write_sessions(path, [*before, found])

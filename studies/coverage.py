@@ -1,8 +1,9 @@
 """`python3 ffilab/bootstrap.py study coverage --sessions 12`: intervals against what other sessions and builds say.
 
-A session links new layouts of every build, and measures each ratio on all of them, and on one binary beside them. It takes four
-minutes, and is put behind those that are kept in book/evidence/sessions.json: on any day, as often as one likes; one that was
-interrupted leaves nothing. The values of single layouts are kept, so that ffilab.judge.coverage judges them by the estimator of now.
+A session links new layouts of every build, and measures each ratio on all of them, and on one binary beside them. It
+takes four minutes, and is put behind those that are kept in book/evidence/sessions.json: on any day, as often as one
+likes; one that was interrupted leaves nothing. The values of single layouts are kept, so that ffilab.judge.coverage
+judges them by the estimator of now.
 """
 
 import secrets
@@ -69,11 +70,11 @@ def main(budget: str, sessions: int | None = None) -> None:
     compiled(size.builds)
     path, count = kept.file("sessions", budget), sessions or SESSIONS[budget]
     for number in range(count):
-        before = kept.read(path)
+        before = kept.read_sessions(path)
         layout_pool.POOLS.parent.mkdir(parents=True, exist_ok=True)
         with (
             step(f"session {number + 1} of {count}"),
             tempfile.TemporaryDirectory(dir=layout_pool.POOLS.parent) as scratch,
         ):
-            kept.write(path, [*before, session(Path(scratch), len(before), size)])
+            kept.write_sessions(path, [*before, session(Path(scratch), len(before), size)])
         say(f"  {len(before) + 1} sessions are kept in {path.name}")

@@ -15,12 +15,12 @@ def file(name: str, budget: str) -> Path:
     return (EVIDENCE if BUDGETS[budget].is_result else RESULTS) / f"{name}.json"
 
 
-def read(path: Path) -> list[dict]:
+def read_sessions(path: Path) -> list[dict]:
     """The sessions of a file; none, if there is no file."""
     return read_json(path) if path.exists() else []
 
 
-def write(path: Path, sessions: list[dict]) -> None:
+def write_sessions(path: Path, sessions: list[dict]) -> None:
     """Put all sessions into a file, one in a line, in one step: who is interrupted keeps what was there before."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f"{path.name}.new")

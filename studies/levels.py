@@ -11,8 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
-from notebooks.critical_sections.experiment import operation
-from notebooks.loaders.experiment import call
 from scipy import stats
 
 from ffilab.judge import statistics
@@ -28,6 +26,8 @@ from ffilab.setup import build, layout_pool, relink
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from ffilab.setup.layouts import Pool
 from notebooks.boundary import experiment as boundary
+from notebooks.critical_sections.experiment import operation
+from notebooks.loaders.experiment import call
 from notebooks.measuring.variances import alone, between
 from studies import kept
 
@@ -128,8 +128,8 @@ def components(values: pd.DataFrame) -> dict[str, Interval]:
     """Standard deviation that each level adds to one ratio (log scale), with 95 % intervals.
 
     Method of moments of a balanced design: layouts within builds, crossed with sessions. Intervals by Ting et al. 1990
-    (J. Statist. Comput. Simul. 35), which need no normality of the estimate. A layout that lacks a session is left out; where
-    a session's restarts of a layout are not all there, their harmonic mean stands for their number.
+    (J. Statist. Comput. Simul. 35), which need no normality of the estimate. A layout that lacks a session is left out;
+    where a session's restarts of a layout are not all there, their harmonic mean stands for their number.
     """
     table = values.groupby(["build", "layout", "session"])["log"].agg(["mean", "var", "count"]).reset_index()
     whole = table.groupby("layout")["count"].transform(lambda counts: (counts > 0).sum()) == SESSIONS
@@ -172,8 +172,8 @@ def copies_scatter(values: pd.DataFrame) -> dict[str, float]:
 
 
 def restarts_a_layout(found: dict[str, Interval], cost: dict[str, float]) -> float:
-    """The cheapest number of restarts with one layout (Kalibera and Jones 2013, section 7): by the variances and the costs of
-    the two levels."""
+    """The cheapest number of restarts with one layout (Kalibera and Jones 2013, section 7): by the variances and the
+    costs of the two levels."""
     of_restart = math.hypot(found["restart"].value, found["layout in a session"].value)
     if not found["layout"].value:
         return math.inf

@@ -1,5 +1,6 @@
-"""`python3 ffilab/bootstrap.py study object_model`: what the bindings of native/objects do with classes, and how long that takes;
-and which further tools there are for the same interpreter (book/evidence/object_model.json, made anew by each run).
+"""`python3 ffilab/bootstrap.py study object_model`: what the bindings of native/objects do with classes, and how long
+that takes; and which further tools there are for the same interpreter (book/evidence/object_model.json, made anew by
+each run).
 """
 
 import json
@@ -36,7 +37,8 @@ def asked(python: Path, source: str, *arguments: str) -> str:
 
 # [answers]
 def answers(label: str, tool: str) -> list[list[str]]:
-    """Topic, question and answer, from a process of this interpreter; the last one says how it ended, if it did so early."""
+    """Topic, question and answer, from a process of this interpreter; the last one says how it ended, if it did so
+    early."""
     command = [load(BY_LABEL[label]).python, "-s", "-P", OBJECTS / "model.py", NATIVE_OUT / "objects", tool]
     done = subprocess.run(command, capture_output=True, text=True, timeout=ANSWERS_S)
     given = [json.loads(line) for line in done.stdout.splitlines()]
@@ -64,7 +66,8 @@ def arms() -> list[Arm]:
 
 
 def times(arms: list[Arm], pythons: list, seconds: float) -> dict[str, dict]:
-    """Nanoseconds of each call, the empty loop included, with their interval, by Python and tool: all in turns, in one run."""
+    """Nanoseconds of each call, the empty loop included, with their interval, by Python and tool: all in turns, in one
+    run."""
     result = compare(arms, pythons, to=0, seconds=seconds, quiet=True)
     found: dict[str, dict] = {}
     for (label, name), time in zip(result.cells, result.times.values()):
@@ -86,7 +89,8 @@ def versions(python: Path) -> dict[str, str]:
 
 # [tried]
 def tried() -> list[dict]:
-    """Each further tool: its version and the times of its calls, beside those of hand-written C in the same run; or what stopped it."""
+    """Each further tool: its version and the times of its calls, beside those of hand-written C in the same run; or
+    what stopped it."""
     tools = tomllib.loads((ROOT / "studies" / "tried.toml").read_text())["tool"]
     return [about(tool) | (made(tool) if "packages" in tool else {}) for tool in tools]
 
@@ -160,4 +164,4 @@ def main(budget: str) -> None:
     with step("times"):
         found["times"] = times(arms(), labels, TIMES_S if is_result else 0)
     found["tried"] = tried() if is_result else []
-    kept.write(kept.file("object_model", budget), [found])
+    kept.write_sessions(kept.file("object_model", budget), [found])

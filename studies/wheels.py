@@ -1,6 +1,6 @@
-"""`python3 ffilab/bootstrap.py study wheels`: a wheel against the same wheel with 1 % more instructions in its one C function,
-and against a copy of itself: how often is which called different, and in how many seconds? By `ffilab time`, and by hyperfine
-and pyperf as their manuals say (book/evidence/wheels.json).
+"""`python3 ffilab/bootstrap.py study wheels`: a wheel against the same wheel with 1 % more instructions in its one C
+function, and against a copy of itself: how often is which called different, and in how many seconds? By `ffilab time`,
+and by hyperfine and pyperf as their manuals say (book/evidence/wheels.json).
 """
 
 import json
@@ -66,7 +66,8 @@ def wheel(folder: Path, python: Installed, steps: int) -> Path:
 
 
 def environments(folder: Path, python: Installed) -> None:
-    """A fresh environment for each wheel, with the wheel in it and pyperf beside it: other pages of memory in each round."""
+    """A fresh environment for each wheel, with the wheel in it and pyperf beside it: other pages of memory in each
+    round."""
     (pyperf,) = python.python.parent.parent.glob("lib/python*/site-packages/pyperf")
     for name, steps in STEPS.items():
         packed = wheel(folder / "wheels" / name, python, steps)
@@ -169,9 +170,11 @@ def round_of(folder: Path, draw: random.Random, is_result: bool, rows: dict) -> 
 
 
 def report(rounds: list[dict]) -> str:
-    """Of each tool: how often the slower wheel was found, how often the copy was called different, and the seconds of a run."""
+    """Of each tool: how often the slower wheel was found, how often the copy was called different, and the seconds of a
+    run."""
     return "\n".join(
-        f"{tool['name']}: 1 % more found in {events(tool['right'])}, the copy called different in {events(tool['wrong'])}; "
+        f"{tool['name']}: 1 % more found in {events(tool['right'])}, the copy called different in "
+        f"{events(tool['wrong'])}; "
         f"{tool['seconds']:.0f} s a run"
         for tool in tools(rounds)
     )
@@ -196,5 +199,5 @@ def main(budget: str, sessions: int = 1) -> None:
             environments(Path(scratch), python)
             facts = {"machine": machine.facts(), "instructions": counted(Path(scratch))}
             runs = round_of(Path(scratch), draw, is_result, rows)
-        kept.write(path, [*kept.read(path), {**facts, "runs": runs}])
-    say(report(kept.read(path)))
+        kept.write_sessions(path, [*kept.read_sessions(path), {**facts, "runs": runs}])
+    say(report(kept.read_sessions(path)))

@@ -2,9 +2,9 @@
 
 python3 ffilab/bootstrap.py study withholding   one round and more; Ctrl-C loses nothing
 
-A round is a book of all chapters on an idle machine and one beside an editor; at the end of every second round comes one beside
-a compiler. Each chapter is measured as `make book` does it, in a folder of its own. What is kept are the records: they are judged
-anew, by the rules of now, whenever the summary is made (book/evidence/withholding.json).
+A round is a book of all chapters on an idle machine and one beside an editor; at the end of every second round comes
+one beside a compiler. Each chapter is measured as `make book` does it, in a folder of its own. What is kept are the
+records: they are judged anew, by the rules of now, whenever the summary is made (book/evidence/withholding.json).
 """
 
 import json
@@ -18,11 +18,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ffilab.judge import ledger
-from ffilab.judge.characteristics import DECIDED
 from ffilab.judge.verdicts import WITHHELD
 from ffilab.measure.alone import alone
 from ffilab.measure.reading import Reading
 from ffilab.page.book import drawn_layouts
+from ffilab.page.characteristics import DECIDED
 from ffilab.page.contents import chapters
 from ffilab.page.execute import execute
 from ffilab.run import machine, settings
@@ -116,9 +116,11 @@ def judged(line: dict) -> dict:
 
 
 def summarise(index: Path) -> list[dict]:
-    """Judge all runs of the index anew, keep and return a row for each load and chapter. Rows whose records are no more stay.
+    """Judge all runs of the index anew, keep and return a row for each load and chapter. Rows whose records are no more
+    stay.
 
-    compared, wrong: answers to parts that another, idle run has answered; and those of them that are opposite to most of these.
+    compared, wrong: answers to parts that another, idle run has answered; and those of them that are opposite to most
+    of these.
     """
     runs = [judged(json.loads(line)) for line in index.read_text().splitlines()]
     votes: dict = defaultdict(Counter)
@@ -126,7 +128,7 @@ def summarise(index: Path) -> list[dict]:
         if run["load"] == "idle":
             for part, answer in run["answers"].items():
                 votes[part][answer] += answer in DECIDED
-    rows = kept.read(EVIDENCE)
+    rows = kept.read_sessions(EVIDENCE)
     again = {(run["load"], run["chapter"], run["session"]) for run in runs}
     rows = [row for row in rows if not {(row["load"], row["chapter"], one) for one in row["sessions"]} & again]
     for load, chapter in sorted({(run["load"], run["chapter"]) for run in runs}):
@@ -156,12 +158,13 @@ def summarise(index: Path) -> list[dict]:
             }
         )
     rows.sort(key=lambda row: (list(LOADS).index(row["load"]), row["chapter"]))
-    kept.write(EVIDENCE, rows)
+    kept.write_sessions(EVIDENCE, rows)
     return rows
 
 
 def most(votes: Counter, answer: str, load: str) -> str | None:
-    """What most idle runs answered to a part, without the vote of the run that is asked; None where none did, or as many each."""
+    """What most idle runs answered to a part, without the vote of the run that is asked; None where none did, or as
+    many each."""
     others = votes - Counter([answer] if load == "idle" else [])
     yes, no = (others[one] for one in DECIDED)
     return None if yes == no else max(DECIDED, key=others.__getitem__)

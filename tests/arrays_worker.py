@@ -1,11 +1,11 @@
-"""What the tests with sanitizers run of the chapter on arrays: all that those of its projects offer which were built into a folder.
+"""What the tests with sanitizers run of the chapter on arrays: all that those of its projects offer which were built
+into a folder.
 
 `source_of` takes it to the worker, with what the chapter's cells define.
 """
 
-from notebooks.arrays.experiment import CHECKED, TOOLS, WAYS_OUT, fates, load, ownership
-
 from native.threads import together
+from notebooks.arrays.experiment import CHECKED, TOOLS, WAYS_OUT, fates, load, ownership
 
 
 def everything(folder):

@@ -12,14 +12,14 @@ import signal
 import sys
 import threading
 
-from notebooks.balm.experiment import OURS, behaviour, in_batches, layouts, lives, load, resident, text, utf8
-
 from native.balm.corpus import LINES, ascii_text
 from native.threads import together
+from notebooks.balm.experiment import OURS, behaviour, in_batches, layouts, lives, load, resident, text, utf8
 
 
 def forked(folder, forks):
-    """Forks while another thread makes and ends strings in every way; each child makes some too. How many children ended well.
+    """Forks while another thread makes and ends strings in every way; each child makes some too. How many children
+    ended well.
 
     A child that hangs is ended by an alarm, and did not end well.
     """

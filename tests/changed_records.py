@@ -1,4 +1,5 @@
-"""Golden records of which the truth was changed: fast and slow swapped, all effects taken away, or a process of each case disturbed."""
+"""Golden records of which the truth was changed: fast and slow swapped, all effects taken away, or a process of each
+case disturbed."""
 
 import json
 import math
@@ -32,7 +33,8 @@ def changed(source: Path, target: Path, how: str) -> None:
 
 
 def beside_load(source: Path, target: Path, name: str = "*") -> Path:
-    """Write the records of a chapter again as if others had used the cores all the time; of one plan, if it is named."""
+    """Write the records of a chapter again as if others had used the cores all the time; of one plan, if it is
+    named."""
     shutil.copytree(source, target)
     for path in target.glob(f"{name}.jsonl"):
         lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -44,8 +46,8 @@ def beside_load(source: Path, target: Path, name: str = "*") -> Path:
 
 
 def disturb(children: list[dict]) -> None:
-    """Let others take the CPU in one process of each case, and nowhere else: in the first round of an experiment's first case,
-    in the second of its second, and so on, so that each lacks its partners."""
+    """Let others take the CPU in one process of each case, and nowhere else: in the first round of an experiment's
+    first case, in the second of its second, and so on, so that each lacks its partners."""
     cases = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     for child in children:
         case = json.dumps([child["interpreter"], child["factors"]])
@@ -91,8 +93,9 @@ def change_times(lines: list[dict], how: str) -> None:
 
 
 def change_processes(children: list[dict], how: str) -> None:
-    """Within each experiment the numbers of cases change places, where their outcomes are of one shape: the case with the
-    largest gets those of the one with the smallest; or each case gets those of all in turn. Texts stay: they say what ran."""
+    """Within each experiment the numbers of cases change places, where their outcomes are of one shape: the case with
+    the largest gets those of the one with the smallest; or each case gets those of all in turn. Texts stay: they say
+    what ran."""
     groups = defaultdict(lambda: defaultdict(list))
     for child in children:
         case = json.dumps([child["interpreter"], child["factors"], child["fixed"], child["environment"]])

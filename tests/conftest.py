@@ -125,7 +125,8 @@ def one_core():
 
 @pytest.fixture
 def hide_tools(monkeypatch, tmp_path_factory):
-    """A function that hides programs from a test and from what it starts: PATH becomes a folder of links without them."""
+    """A function that hides programs from a test and from what it starts: PATH becomes a folder of links without
+    them."""
 
     def hide(*names):
         folder = tmp_path_factory.mktemp("bin")
@@ -175,7 +176,8 @@ def browser():
 
 @pytest.fixture
 def executed(chapter, request):
-    """A parametrised `chapter`, made from golden records, of a `variant` if the test has one. Shared: see golden_pages.py."""
+    """A parametrised `chapter`, made from golden records, of a `variant` if the test has one. Shared: see
+    golden_pages.py."""
     from tests import golden_pages
 
     variant = request.getfixturevalue("variant") if "variant" in request.fixturenames else golden_pages.MEASURED
@@ -184,7 +186,8 @@ def executed(chapter, request):
 
 @pytest.fixture(scope="session")
 def golden_book():
-    """The whole book made from golden records of real runs: a folder of pages; beside it `generated`, the parts that were put in."""
+    """The whole book made from golden records of real runs: a folder of pages; beside it `generated`, the parts that
+    were put in."""
     from ffilab.judge.claims import chapter_names
     from ffilab.page import render
     from tests import golden_pages

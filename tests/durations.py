@@ -1,7 +1,7 @@
 """The law for the default suite: a test takes at most 20 s, all of them at most 12 minutes.
 
-It is told where nobody else used the machine and the whole default suite ran. Only our gate, which sets CI, fails by it: a slow
-machine has no faulty tests.
+It is told where nobody else used the machine and the whole default suite ran. Only our gate, which sets CI, fails by
+it: a slow machine has no faulty tests.
 """
 
 import os
@@ -16,7 +16,8 @@ OTHERS = 0.2
 
 
 def others_s() -> float:
-    """Seconds of all cores, since the machine started, for others than this process and what it started and has ended."""
+    """Seconds of all cores, since the machine started, for others than this process and what it started and has
+    ended."""
     times, ours = psutil.cpu_times(), psutil.Process().cpu_times()
     idle = times.idle + getattr(times, "iowait", 0) + getattr(times, "guest", 0)
     return sum(times) - idle - ours.user - ours.system - ours.children_user - ours.children_system

@@ -1,6 +1,8 @@
-"""Pages made from golden records, as measured, changed, or of poor machines: each is executed once, and shared by all tests of a run.
+"""Pages made from golden records, as measured, changed, or of poor machines: each is executed once, and shared by all
+tests of a run.
 
-The worker processes of pytest-xdist share a folder; a lock for each page lets one of them execute it and the others wait.
+The worker processes of pytest-xdist share a folder; a lock for each page lets one of them execute it and the others
+wait.
 """
 
 import fcntl

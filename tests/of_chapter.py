@@ -1,4 +1,5 @@
-"""Shared by tests: an experiment in a process of its own, golden records to change, made-up measurements, records as files."""
+"""Shared by tests: an experiment in a process of its own, golden records to change, made-up measurements, records as
+files."""
 
 import re
 from dataclasses import replace
@@ -28,8 +29,8 @@ def noop(name: str, loader: str = "CDLL") -> Arm:
 
 
 def outcome_of(label: str, *what, **options) -> Outcome:
-    """How a function ended on an interpreter; it must end well. what: the function, or a worker-side file and its name there;
-    then its arguments. Skips where it needs what was left out without Rust."""
+    """How a function ended on an interpreter; it must end well. what: the function, or a worker-side file and its name
+    there; then its arguments. Skips where it needs what was left out without Rust."""
     *function, arguments = what
     make = Case if len(function) == 1 else Case.of
     outcome = make(label, *function, fixed=arguments, **options).run(seed=1)
@@ -45,7 +46,7 @@ def result_of(label: str, *what, **options):
 
 
 def rows_of(label: str, *what, **options) -> list[dict]:
-    """The same as a list of rows."""
+    """What it answers, as a list of rows."""
     result = result_of(label, *what, **options)
     return result if isinstance(result, list) else [result]
 

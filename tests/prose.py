@@ -26,7 +26,7 @@ def faults(text: str, sentence: bool = False) -> list[str]:
 
 
 def faults_of_markdown(text: str) -> list[str]:
-    """The same for MyST: directives, roles, code and emphasis around whole words are no faults."""
+    """The faults of MyST: directives, roles, code and emphasis around whole words are no faults."""
     prose = re.sub(r"^:.*$|^\(.*\)=$", "", re.sub(r"(\{[\w:-]+\})?`[^`\n]*`", "code", text), flags=re.M)
     prose = re.sub(r"\*\*?([^\s*](?:[^*\n]*[^\s*])?)\*\*?", r"\1", prose)
     found = faults("\n".join(" ".join(line.split()) for line in prose.splitlines()))

@@ -1,8 +1,8 @@
 """What runs inside an instrumented process: every function of a native project, in one thread and in several.
 
-Standard library only: `python sanitized.py PROJECT NATIVE FOLDER CALLS`, with the project's path under native/, the folder
-native/ itself, the folder that the project was built into, and expressions for the bindings, as JSON. Answers are not looked
-at, other tests do that: whoever started this reads what the sanitizer says.
+Standard library only: `python sanitized.py PROJECT NATIVE FOLDER CALLS`, with the project's path under native/, the
+folder native/ itself, the folder that the project was built into, and expressions for the bindings, as JSON. Answers
+are not looked at, other tests do that: whoever started this reads what the sanitizer says.
 """
 
 import array
@@ -21,8 +21,8 @@ FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 
 
 def together(bodies):
-    """All bodies at the same time. No thread ends before the last one is done: on a free-threaded build another thread would
-    get its memory, in an order that ThreadSanitizer cannot see, as it comes about in the interpreter."""
+    """All bodies at the same time. No thread ends before the last one is done: on a free-threaded build another thread
+    would get its memory, in an order that ThreadSanitizer cannot see, as it comes about in the interpreter."""
     barrier = threading.Barrier(len(bodies))
 
     def run(body):
@@ -39,7 +39,8 @@ def together(bodies):
         thread.join()
 
 
-# These lock in Python (threading.Lock), which ThreadSanitizer sees through the GIL only; and a Point is the caller's own.
+# These lock in Python (threading.Lock), which ThreadSanitizer sees through the GIL only; and a Point is the caller's
+# own.
 LOCKED_IN_PYTHON = {"cffi_api", "cffi_abi", "ctypes"}
 
 

@@ -12,7 +12,7 @@ from of_chapter import PAIR, Golden, result_of
 
 from ffilab.judge import controls
 from ffilab.judge.claims import declared
-from ffilab.judge.numbers import of
+from ffilab.judge.numbers import numbers_of
 from ffilab.measure.case import Case
 from ffilab.run.budget import BUDGETS
 from ffilab.run.errors import UserError
@@ -213,13 +213,13 @@ def rows_of_growth(grown, rate, process=0):
 def test_without_huge_pages_or_the_extension_a_number_has_a_reason_instead():
     asked = [test.number for one in declared("arenas").claims if one.id in ("A19", "A20") for test in one.tests]
     runs, cells = (Golden("arenas").frame(title) for title in (numbers.TALK, numbers.GRID))
-    found = of(Golden("arenas", {numbers.TALK: runs.assign(huge=0)}))
+    found = numbers_of(Golden("arenas", {numbers.TALK: runs.assign(huge=0)}))
     assert all((found[name].missing == numbers.NO_HUGE_PAGES) == ("huge pages for all" in name) for name in asked)
     few = runs[runs.condition.str.contains("no native")], cells[cells.native_threads == 0]
     session = Golden("arenas", dict(zip((numbers.TALK, numbers.GRID), few)))
     here = session.observed("this system", session.interpreters)
     session.observed = lambda *_: {**here, "absent extension": dict.fromkeys(session.interpreters, "no cargo")}
-    assert {of(session)[name].missing for name in asked} == {"no cargo"}
+    assert {numbers_of(session)[name].missing for name in asked} == {"no cargo"}
 
 
 def test_two_equal_conditions_that_differ_withhold_what_rests_on_them():
@@ -228,7 +228,7 @@ def test_two_equal_conditions_that_differ_withhold_what_rests_on_them():
     checks = controls.settled(numbers.controls(Golden("arenas", {numbers.TALK: runs})))
     failed = [check for check in checks if not check.passed]
     assert len(failed) == 2
-    assert set(controls.withheld(failed, of(Golden("arenas")))) == {"A19"}
+    assert set(controls.withheld(failed, numbers_of(Golden("arenas")))) == {"A19"}
 
 
 # ---- the exercises ----

@@ -1,4 +1,5 @@
-"""The chapter on arrays: every tool reads what it may, in place; what it hands out is freed; the analysis copes with what golden records do not hold."""
+"""The chapter on arrays: every tool reads what it may, in place; what it hands out is freed; the analysis copes with
+what golden records do not hold."""
 
 import sys
 import sysconfig
@@ -7,8 +8,8 @@ import pandas as pd
 import pytest
 from of_chapter import PAIR, Golden, result_of, rows_of
 
-from ffilab.judge.numbers import of
-from ffilab.judge.sentences import said
+from ffilab.judge.numbers import numbers_of
+from ffilab.judge.sentences import sentences_of
 from ffilab.run.paths import NATIVE_OUT
 from notebooks.arrays import exercise, experiment, numbers, results
 
@@ -85,22 +86,22 @@ def test_a_tool_that_died_is_not_called_absent():
     grid = results.fate_grid(pd.concat([made_up(a=experiment.COPIED), lost], ignore_index=True))
     assert grid.loc["float32"].to_dict() == {"a": "copied or died", "b": results.NOT_HERE, "c": "died"}
     session = Golden("arrays", {"fates": lost})
-    assert of(session)["tools that copy"].missing == "no process brought a result"
+    assert numbers_of(session)["tools that copy"].missing == "no process brought a result"
 
 
 def test_a_sentence_follows_the_fates():
     nothing = made_up(a=experiment.COPIED, b=experiment.IN_PLACE)
     session = Golden("arrays", {"fates": nothing})
-    assert of(session)["tools that read wrongly"].estimate.interval.value == 0
-    assert said(session)["wrong"] == "Nothing was read wrongly here."
-    assert said(session)["copies"] == "Those that copy: a (float32)."
+    assert numbers_of(session)["tools that read wrongly"].estimate.interval.value == 0
+    assert sentences_of(session)["wrong"] == "Nothing was read wrongly here."
+    assert sentences_of(session)["copies"] == "Those that copy: a (float32)."
 
 
 def test_memory_that_is_lost_is_named():
     owners = pd.DataFrame([{"way": "x", "freed": False, "outlives": True, "lets go": True, "ended": "ok"}])
     session = Golden("arrays", {"ownership": owners})
     assert numbers.faulty(session) == ["x"]
-    assert said(session)["freed"] == "Not all do it right: freed under the view, or never, through x."
+    assert sentences_of(session)["freed"] == "Not all do it right: freed under the view, or never, through x."
 
 
 def test_the_exercise_wants_all_three_questions_asked():

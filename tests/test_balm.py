@@ -1,4 +1,5 @@
-"""The chapter on GIL Balm: its experiments answer, its module is refused where it does not fit, its rules say what is true."""
+"""The chapter on GIL Balm: its experiments answer, its module is refused where it does not fit, its rules say what is
+true."""
 
 import copy
 import shutil
@@ -12,7 +13,7 @@ from balm_program import python_of
 from of_chapter import PAIR, Golden, rows_of
 
 from ffilab.judge import controls, ledger, verdicts
-from ffilab.judge.sentences import said
+from ffilab.judge.sentences import sentences_of
 from ffilab.measure.session import Measuring
 from ffilab.run.machine import compiler
 from ffilab.run.paths import NATIVE
@@ -156,7 +157,7 @@ def test_the_page_says_why_there_is_no_number_and_where_a_misuse_had_its_consequ
             answer=misused.answer.mask(free & nul, "12"), ended=misused.ended.mask(free & ~nul, "killed by SIGSEGV")
         ),
     }
-    texts = said(Golden("balm", frames))
+    texts = sentences_of(Golden("balm", frames))
     assert "refused: 1.0 resident" in texts["memory"]
     assert texts["wrong-layout"].startswith("One build was there alone")
     assert texts["list-grows"] == "No list was forged here."

@@ -1,11 +1,12 @@
-"""Strings of GIL Balm in one pass: what nobody keeps is freed later, and what somebody keeps is left alone. And batches."""
+"""Strings of GIL Balm in one pass: what nobody keeps is freed later, and what somebody keeps is left alone. And
+batches."""
 
 import pytest
 from balm_program import printed
-from notebooks.balm.experiment import BEST, NEW, ONE_PASS
 from of_chapter import LABELS
 
 from ffilab.setup.catalogue import GIL
+from notebooks.balm.experiment import BEST, NEW, ONE_PASS
 
 START = f"""
 import gc, threading, time
@@ -52,7 +53,8 @@ while collected():  # its thread is gone: the one that collects looks
 
 @pytest.mark.parametrize("label", LABELS)
 def test_one_pass_leaves_a_string_that_somebody_kept_alone(label):
-    """Whether it is the first, in the middle or the last of its page; and its text goes when it goes, once its page was looked at."""
+    """Whether it is the first, in the middle or the last of its page; and its text goes when it goes, once its page was
+    looked at."""
     code = """
 def real(data): return balm.Text(*data).strings("new")
 lines = ascii_text(4000, 3)

@@ -191,7 +191,8 @@ print(balm.buffers_alive())
 @pytest.mark.parametrize("label", LABELS)
 @pytest.mark.parametrize("method", OF_OURS)
 def test_a_tuple_may_be_dropped_by_a_thread_that_did_not_make_it(label, method):
-    """Strings of CPython that stand between ours lose one reference. (Without a GIL the thread that made a tuple ends it.)"""
+    """Strings of CPython that stand between ours lose one reference. (Without a GIL the thread that made a tuple ends
+    it.)"""
     code = """
 import gc, threading
 method, box = sys.argv[2], []

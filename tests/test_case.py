@@ -12,7 +12,8 @@ from ffilab.measure import case
 WAITS = (
     "import json, resource, time\n"
     "until = time.monotonic() + 20\n"
-    "while (found := resource.getrlimit(resource.{name})[0]) != {value} and time.monotonic() < until: time.sleep(0.01)\n"
+    "while (found := resource.getrlimit(resource.{name})[0]) != {value} and time.monotonic() < until: "
+    "time.sleep(0.01)\n"
     "print(json.dumps(found))\n"
 )
 

@@ -22,7 +22,8 @@ MACHINE = {"date": "2026-11-24T03:00:00", "cpu": "a processor"}
 
 
 def a_session(rng, rows=(ROW,), rounds=2, of_layout=0.0, of_session=0.0, noise=0.01, units=20):
-    """A session as it is kept: units that scatter by `noise` around 0, and what a layout and the session add to CDLL over PyDLL."""
+    """A session as it is kept: units that scatter by `noise` around 0, and what a layout and the session add to CDLL
+    over PyDLL."""
     runs, session = [], rng.normal(0, of_session)
     for number in range(rounds):
         luck = {OTHER: session + rng.normal(0, of_layout)} | MORE

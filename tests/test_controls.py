@@ -8,12 +8,12 @@ import pytest
 from ffilab.judge import controls as judging
 from ffilab.judge.controls import Check, Control, repaired, settled, table
 from ffilab.judge.estimates import Interval, Location
-from ffilab.judge.simulation import Simulated
-from ffilab.judge.simulation import timed as record_of
 from ffilab.measure import instructions
 from ffilab.measure.plan import APART, APART_AGAIN, EMPTY, PAIRS, control_pair, controls, empty_loop, plan
 from ffilab.measure.record import Record
 from ffilab.setup.catalogue import FREE_THREADED, GIL
+from tests.made_up import MadeUp
+from tests.made_up import timed as record_of
 
 PAIR = (GIL, FREE_THREADED)
 
@@ -42,8 +42,8 @@ SCATTER = 0.006
 
 
 def timed(rng=None, scatter=SCATTER, missing=(), failures=0, more=0.01, again=0.0, apart=0.0, **columns):
-    """A record of controls. again, apart: by so much the second of two equal arms is off, in one process and in two. more: what
-    one per cent more work is measured as. columns: further ones of each block."""
+    """A record of controls. again, apart: by so much the second of two equal arms is off, in one process and in two.
+    more: what one per cent more work is measured as. columns: further ones of each block."""
     rng = np.random.default_rng(0) if rng is None else rng
     of_arm = {APART: 0.0, APART_AGAIN: apart}
     for number, (shorter, longer) in enumerate(CONTROL_PAIRS):
@@ -62,12 +62,11 @@ def timed(rng=None, scatter=SCATTER, missing=(), failures=0, more=0.01, again=0.
 
 
 def session_of(record=None, disturbed=0, cases=1, titles=("races",)):
-    """A session with a timed plan, and of each experiment ten processes of each case, of which strangers disturbed so many."""
-    session = Simulated("loaders", "as published", [GIL])
-    if record:
-        session._timed["calls"] = record
+    """A session with a timed plan, and of each experiment ten processes of each case, of which strangers disturbed so
+    many."""
+    session = MadeUp("loaders", **({"calls": record} if record else {}))
     for title in titles:
-        session.add_processes(title, [(GIL, {"case": case}, [{"x": 1.0}] * 10) for case in range(cases)])
+        session.add_processes(title, [({"case": case}, [{"x": 1.0}] * 10) for case in range(cases)])
     for line in session.record.children[:disturbed]:
         line["strangers_s"] = 0.1
     return session
@@ -170,7 +169,8 @@ def test_what_is_missing_or_lost_is_said_and_fails_nothing():
 
 @pytest.mark.parametrize(
     ("others", "cases", "fails"),
-    # Half of ten, and more. Few of all, and more than half of one case: its numbers are not to be told apart from the others'.
+    # Half of ten, and more. Few of all, and more than half of one case: its numbers are not to be told apart from the
+    # others'.
     [(5, 1, False), (6, 1, True), (6, 3, True), (5, 3, False)],
 )
 def test_what_stayed_disturbed_in_most_of_its_processes_fails(others, cases, fails):

@@ -1,4 +1,5 @@
-"""The chapter on the convoy: servers and CPU work end, whatever happens; the analysis copes with what golden records do not hold."""
+"""The chapter on the convoy: servers and CPU work end, whatever happens; the analysis copes with what golden records do
+not hold."""
 
 import ctypes
 import os
@@ -15,7 +16,7 @@ from of_chapter import Golden, outcome_of, result_of, rows_of
 
 from ffilab.judge import sentences
 from ffilab.judge.claims import declared
-from ffilab.judge.numbers import of
+from ffilab.judge.numbers import numbers_of
 from ffilab.judge.processes import chosen
 from ffilab.run.paths import BUILT, NATIVE
 from ffilab.setup.catalogue import FREE_THREADED, GIL
@@ -35,7 +36,8 @@ def echo(load, label=GIL, order=SHORT, **options):
 
 
 def ours():
-    """Processes of this chapter that this run of the tests started, and that stay: one that was killed has a moment to die."""
+    """Processes of this chapter that this run of the tests started, and that stay: one that was killed has a moment to
+    die."""
 
     def belongs(process):
         is_of_this_run = process.environ().get("FFILAB_BUILD") == os.environ["FFILAB_BUILD"]
@@ -175,8 +177,8 @@ def test_where_nothing_can_be_pinned_claim_and_sentences_say_so():
     titles = {"echo server": "case", "echo server, further loads": "case", "timeline": "pinning"}
     frames = {title: chosen(golden.frame(title), **{by: unpinned[by]}) for title, by in titles.items()}
     session = Golden("convoy", frames)
-    assert {of(session)[rule.number].missing for rule in CLAIMS["C6"].tests} == {numbers.NO_PINNING}
-    said = sentences.said(session)
+    assert {numbers_of(session)[rule.number].missing for rule in CLAIMS["C6"].tests} == {numbers.NO_PINNING}
+    said = sentences.sentences_of(session)
     assert said["waits-twice"].startswith("With nothing pinned ")
     for name in ("prediction-2", "model"):
         assert said[name] == f"Too little was measured here to say: {numbers.NO_PINNING}."

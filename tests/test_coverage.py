@@ -1,4 +1,5 @@
-"""The study of coverage: what is said of kept sessions whose truth is known, and that sessions are added to those that are there."""
+"""The study of coverage: what is said of kept sessions whose truth is known, and that sessions are added to those that
+are there."""
 
 import json
 
@@ -16,7 +17,8 @@ MACHINE = {"cpu": "a processor", "cores": 2, "date": "2026-11-24T03:00:00", "com
 
 
 def sessions(seed, count=12, of_session=SESSION, of_build=0.0, ratios=6):
-    """Sessions as they are kept: for each ratio what a session and a build add, layouts, and restarts of one of them."""
+    """Sessions as they are kept: for each ratio what a session and a build add, layouts, and restarts of one of
+    them."""
     rng = np.random.default_rng(seed)
     builds = rng.normal(0, of_build, (ratios, 3))
     found = []

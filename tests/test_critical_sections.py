@@ -1,4 +1,5 @@
-"""The chapter on critical sections: every safe lock is exact on every interpreter; the analysis copes with what golden records do not hold."""
+"""The chapter on critical sections: every safe lock is exact on every interpreter; the analysis copes with what golden
+records do not hold."""
 
 import copy
 from types import SimpleNamespace
@@ -6,7 +7,6 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from notebooks.critical_sections.experiment import extension
 from of_chapter import LABELS, Golden, outcome_of, result_of, rows_of
 
 from ffilab.judge import sentences
@@ -17,6 +17,7 @@ from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.boundary import experiment as boundary
 from notebooks.boundary import looks
 from notebooks.critical_sections import exercise, experiment, numbers, results
+from notebooks.critical_sections.experiment import extension
 
 FOLDER, LIBRARIES = {"folder": experiment.LIBRARIES}, {"libraries": boundary.LIBRARIES}
 ALONE_AND_TOGETHER = {"alone", "together"}
@@ -96,7 +97,7 @@ def pieces(folder):
 
 @pytest.mark.parametrize("label", LABELS)
 def test_the_extension_is_what_the_chapter_says(label):
-    """The same pieces, and its import leaves the GIL off on t-builds."""
+    """It has the pieces of the chapter, and its import leaves the GIL off on t-builds."""
     outcome = outcome_of(label, pieces, FOLDER)
     assert {name: increments for name, increments, _ in outcome.result} == experiment.PIECES
     assert [name for name, increments, safe in outcome.result if safe and increments] == SAFE
@@ -210,7 +211,7 @@ def test_no_claim_rests_on_the_calibration():
 
 def test_a_failed_calibration_withholds_what_is_said_of_threads():
     together = pd.DataFrame({"processes": [1.0, 1.01, 0.99, 1.0], "threads": [1.9, 1.91, 1.92, 1.9]})
-    said = sentences.said(Golden("critical_sections", {"two at once": together}))
+    said = sentences.sentences_of(Golden("critical_sections", {"two at once": together}))
     for name in ("locks-own", "objects-gil", "sharing-PyMutex", "bindings", "ctypes-apart", "texts", "prediction-2"):
         assert said[name] == "Withheld: the calibration of this run failed (two processes)."
 

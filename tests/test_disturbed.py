@@ -77,10 +77,10 @@ def test_the_rule_never_looks_at_a_time(times):
 
 
 def test_disturbances_are_said_in_a_sentence():
-    assert noise.said(noise.Disturbed(0, 0, 40), "", "processes") == "none of 40 processes was disturbed"
-    told = noise.said(noise.Disturbed(12, 1, 400), "quota", "processes")
+    assert noise.disturbed_in_words(noise.Disturbed(0, 0, 40), "", "processes") == "none of 40 processes was disturbed"
+    told = noise.disturbed_in_words(noise.Disturbed(12, 1, 400), "quota", "processes")
     assert told == "12 of 400 processes were measured again, 1 left out: quota"
-    assert "more than half" in noise.said(noise.Disturbed(20, 30, 40), "quota", "processes")
+    assert "more than half" in noise.disturbed_in_words(noise.Disturbed(20, 30, 40), "quota", "processes")
 
 
 def test_there_are_four_pairs_of_controls_and_two_on_each_interpreter():

@@ -49,10 +49,10 @@ def test_a_table_is_kept_in_the_notebook_for_other_pages_with_its_mark(tmp_path,
     )
     chapter.executed.parent.mkdir()
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), chapter.executed)
-    found = tables.read("loaders", "times")
+    found = tables.kept_table("loaders", "times")
     pd.testing.assert_frame_equal(found.frame, frame)
     assert (found.caption, found.mark) == ("What it took.", draw.SMOKE)
-    assert tables.read("loaders", "nothing") is None
+    assert tables.kept_table("loaders", "nothing") is None
 
 
 def test_a_table_holds_numbers_until_it_is_shown():

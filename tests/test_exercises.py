@@ -1,4 +1,5 @@
-"""Exercises: as given, each is open; the solution in the notebook solves it. Read from the pages of the golden records."""
+"""Exercises: as given, each is open; the solution in the notebook solves it. Read from the pages of the golden
+records."""
 
 import importlib
 import re

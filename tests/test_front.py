@@ -1,4 +1,5 @@
-"""The front page, the decision guide and the checklist: what they declare is there, and what a run found chooses their words."""
+"""The front page, the decision guide and the checklist: what they declare is there, and what a run found chooses their
+words."""
 
 import ast
 import json
@@ -27,8 +28,12 @@ from tests.golden_pages import VARIANTS, chapters_of, records
 from tests.prose import faults_of_markdown as faults
 from tests.source_pages import anchors, source_tree
 
-SAID = front.read()
-QUESTIONS, SURPRISES, ADVICE = advice.read(front.FILE, "question"), advice.read(front.FILE, "surprise"), advice.read()
+SAID = front.declarations()
+QUESTIONS, SURPRISES, ADVICE = (
+    advice.entries(front.FILE, "question"),
+    advice.entries(front.FILE, "surprise"),
+    advice.entries(),
+)
 RESTING = [one for one in (*QUESTIONS, *SURPRISES, *ADVICE) if one.found]
 SHOWN = [shown for card in guide.cards() for shown in card.tables]
 
@@ -214,20 +219,22 @@ def test_a_time_has_two_digits(ns, says):
 
 
 def test_figure_says_its_finding_and_its_mark(tree, monkeypatch):
-    monkeypatch.setattr(tables, "read", lambda chapter, name: tables.Table(CELLS, "", "smoke test: no result"))
-    found = front.figure(tree, SAID["figure"])
+    monkeypatch.setattr(tables, "kept_table", lambda chapter, name: tables.Table(CELLS, "", "smoke test: no result"))
+    found = front.figure(tree)
     assert "Smoke test: no result" in found
     assert "<figcaption>The slowest of all calls, “int → int” through pybind11 on CPython 3.14, takes 2 times" in found
     assert "PyO3 1.5–1.6" in found
     assert {path.name for path in (tree / "book" / "_static").glob("*.svg")} == {"front-light.svg", "front-dark.svg"}
     assert len(list((tree / "book" / "_static" / "files").glob("*.csv"))) == 1
-    monkeypatch.setattr(tables, "read", lambda chapter, name: None)
-    assert "not measured yet" in front.figure(tree, SAID["figure"])
+    monkeypatch.setattr(tables, "kept_table", lambda chapter, name: None)
+    assert "not measured yet" in front.figure(tree)
 
 
 def test_a_kept_table_travels_with_its_mark_and_an_optional_one_may_come_later(tree, monkeypatch):
     frame = pd.DataFrame({"CPython": [GIL, FREE_THREADED], "ns": ["1 [0, 2]", "<b>"]})
-    monkeypatch.setattr(tables, "read", lambda chapter, name: tables.Table(frame, "A caption.", "withheld: a control"))
+    monkeypatch.setattr(
+        tables, "kept_table", lambda chapter, name: tables.Table(frame, "A caption.", "withheld: a control")
+    )
     monkeypatch.setattr(places, "since", lambda chapter: " Its page is stale: x changed since.")
     page = guide.cards_page(tree, advice.Copy({}))
     assert page.count("(withheld: a control)") == page.count("Its page is stale") == len(SHOWN)
@@ -265,7 +272,7 @@ def test_ways_add_up_and_fit():
 
 
 def test_the_glossary_is_in_the_order_of_the_alphabet():
-    entries = list(terms.of((ROOT / "book" / "glossary.md").read_text()))
+    entries = list(terms.glossary_terms((ROOT / "book" / "glossary.md").read_text()))
     assert entries == sorted(entries, key=lambda entry: re.sub(r"[^a-z0-9]+", " ", entry.lower()))
 
 

@@ -1,4 +1,5 @@
-"""What sessions and builds add to an interval, on values whose truth is known, and on the kept study. Seeds are fixed."""
+"""What sessions and builds add to an interval, on values whose truth is known, and on the kept study. Seeds are
+fixed."""
 
 import json
 import math
@@ -13,11 +14,11 @@ from ffilab.judge import groups, numbers, statistics
 from ffilab.judge.estimates import LEVEL, PREDICTION_LEVEL, Location, Share
 from ffilab.judge.numbers import Numbers
 from ffilab.judge.rules import NO, OPEN, Side
-from ffilab.judge.simulation import timed
 from ffilab.measure.record import merged
 from ffilab.run.budget import BUDGETS
 from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import GIL
+from tests.made_up import timed
 
 # Relative standard deviation between layouts.
 OF_LAYOUT = 0.02
@@ -58,7 +59,8 @@ def test_each_budget_knows_more_than_the_shorter_one():
 
 
 def test_a_bad_build_shows():
-    """One of three that is off as far as a layout may be: the interval widens, and three builds cover more often than one."""
+    """One of three that is off as far as a layout may be: the interval widens, and three builds cover more often than
+    one."""
     rng = np.random.default_rng(2)
     same, differ = ([drawn(rng, "full", build=build) for _ in range(500)] for build in (0.0, 0.02))
     assert width(differ) > 1.4 * width(same)
@@ -179,7 +181,8 @@ def test_a_record_has_what_its_session_and_builds_add():
 
 
 def study():
-    """Of each ratio that is no pair of copies: the variance of its centres over sessions, and its own mean squared error."""
+    """Of each ratio that is no pair of copies: the variance of its centres over sessions, and its own mean squared
+    error."""
     rows = []
     for row in json.loads((ROOT / "book" / "evidence" / "coverage.json").read_text()):
         seen = np.log([one["over_layouts"] for one in row["seen"] if one["over_layouts"]])
@@ -228,7 +231,7 @@ def numbers_of(session):
 
 def test_numbers_of_processes_have_their_sessions_as_groups(monkeypatch):
     """What rests on a timed plan has them already, and events are counted."""
-    monkeypatch.setattr(numbers, "of", numbers_of)
+    monkeypatch.setattr(numbers, "numbers_of", numbers_of)
     rng = np.random.default_rng(9)
     each = [rng.normal(centre, 0.1, 10) for centre in (0.0, 0.1, 0.3)]
 

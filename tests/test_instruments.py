@@ -1,4 +1,5 @@
-"""The scripts of the matrix and of the ledger in a browser: choosing, the state in the address, a row and a claim by address."""
+"""The scripts of the matrix and of the ledger in a browser: choosing, the state in the address, a row and a claim by
+address."""
 
 import re
 import shutil
@@ -39,7 +40,7 @@ def matrix_page(browser, folder, address=""):
     frame = pd.DataFrame(
         [cell(label, f"tool {n}", f"call {n}", 10.0 + n) for label in ("3.14", "3.14t") for n in range(40)]
     )
-    body = re.search(r"```\{raw\} html\n(.*?)```", matrix.of(tables.Table(frame, "n = 4", "")), re.S)[1]
+    body = re.search(r"```\{raw\} html\n(.*?)```", matrix.table_page(tables.Table(frame, "n = 4", "")), re.S)[1]
     return opened(browser, folder, "matrix", body, address)
 
 

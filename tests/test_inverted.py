@@ -24,14 +24,16 @@ OPEN = re.compile(
     r"undecided|cannot (be told|tell|say)|not known|not ruled out|not measured|too close|no difference|nothing is known|too few|withheld"
 )
 # The sentence is true of both, as measured and inverted. placement: orders of call_method miss next to nothing, and few
-# orders tell as little of noise as the same orders inverted. balm: both gains that are compared are inverted. convoy: of many
-# loads in reverse order, some pairs keep their sides. pinning: no effect is none when it is inverted, and what could be found is of
-# the noise. boundary, texts: mirrored and swapped, a factor of two builds
-# over another of the same is as it was. placement, hot and differ: no effect is none when it is inverted, and what differs does so in
-# both directions. balm, steps and memory-bound: factors of both directions, and no string dearer by a tenth. boundary, fixed-price:
-# nothing is seen either way. placement, predictions: counts and ranges. loaders, recap: both are less than 20 %. arenas, arena-max:
-# processes change places by all of their numbers together. balm, steps-pooled: no effect is none when it is inverted. races,
-# crowds: counts of runs without overlap, whatever others lost. balm, batches: all sizes stand in one process, whose numbers change places as a whole.
+# orders tell as little of noise as the same orders inverted. balm: both gains that are compared are inverted. convoy:
+# of many loads in reverse order, some pairs keep their sides. pinning: no effect is none when it is inverted, and what
+# could be found is of the noise. boundary, texts: mirrored and swapped, a factor of two builds
+# over another of the same is as it was. placement, hot and differ: no effect is none when it is inverted, and what
+# differs does so in both directions. balm, steps and memory-bound: factors of both directions, and no string dearer by
+# a tenth. boundary, fixed-price: nothing is seen either way. placement, predictions: counts and ranges. loaders, recap:
+# both are less than 20 %. arenas, arena-max: processes change places by all of their numbers together. balm,
+# steps-pooled: no effect is none when it is inverted. races,
+# crowds: counts of runs without overlap, whatever others lost. balm, batches: all sizes stand in one process, whose
+# numbers change places as a whole.
 TRUE_OF_BOTH = {
     *(("balm", f"held-{way}") for way in ("pooled", "block")),
     *(("pinning", what) for what in ("native-gain", "python-gain", "could-find", "figure 0 of pinning-12")),
@@ -39,9 +41,11 @@ TRUE_OF_BOTH = {
     ("arenas", "arena-max-1-all-at-once"),
     # Rows per second: a kept state gains in both builds, whichever is which.
     ("outside", "states-rows"),
-    # The ways of an answer, and threads at once, are timed in one process, whose numbers change places together. What other states add is nothing either way.
+    # The ways of an answer, and threads at once, are timed in one process, whose numbers change places together. What
+    # other states add is nothing either way.
     *(("outside", what) for what in ("states-bridge", "states-bridge-free", "states-others", "states-together")),
-    # With the GIL a critical section is no code: what is nothing there is dear when it is inverted, and the builds change places.
+    # With the GIL a critical section is no code: what is nothing there is dear when it is inverted, and the builds
+    # change places.
     ("critical_sections", "section-mutex"),
     *(("convoy", what) for what in ("strangers", "prediction-4", "model")),
     *(("boundary", what) for what in ("texts", "fixed-price")),

@@ -1,4 +1,5 @@
-"""As a reader does it in JupyterLab: change a cell, run it, see the new row; change native code, build it, pass the check.
+"""As a reader does it in JupyterLab: change a cell, run it, see the new row; change native code, build it, pass the
+check.
 
 Real kernels and real measuring, in a folder of its own.
 """
@@ -18,7 +19,8 @@ from ffilab.run import settings
 from ffilab.run.paths import NOTEBOOKS, ROOT
 from tests.test_exercises import by_exercise
 
-# One change for each chapter stands in its exercise.py: what stands in a cell, what takes its place, and what then has to be seen.
+# One change for each chapter stands in its exercise.py: what stands in a cell, what takes its place, and what then has
+# to be seen.
 CHANGES = {
     chapter: exercise.CHANGE
     for chapter in chapter_names()

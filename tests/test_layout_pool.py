@@ -110,7 +110,7 @@ def test_layouts_differ_and_follow_their_seed(pool, tmp_path):
     assert len({one.id for one in every}) == len({one.seed for one in every}) == 4
     again = layout_pool.make(tmp_path / "again", [GIL], 1, seed=5)[GIL][0]
     assert again.described == pool[GIL][0].described
-    assert layouts.read(Path(pool[GIL][0].python).parents[4]) == pool
+    assert layouts.read_pool(Path(pool[GIL][0].python).parents[4]) == pool
 
 
 @pytest.mark.full

@@ -13,15 +13,15 @@ from ffilab.judge.claims import Claim
 from ffilab.judge.estimates import Counted
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import Side
-from ffilab.judge.simulation import MACHINE, timed
 from ffilab.judge.verdicts import HOLDS
 from ffilab.measure import runner
 from ffilab.measure.plan import APART, EMPTY, Arm, control_pair, plan
-from ffilab.measure.record import SESSION, Record, Unit, merged, read
+from ffilab.measure.record import SESSION, Record, Unit, merged, read_record
 from ffilab.page import chapter
 from ffilab.run.budget import BUDGETS
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from ffilab.setup.layouts import Layout
+from tests.made_up import MACHINE, timed
 from tests.of_chapter import write
 
 PAIR = (GIL, FREE_THREADED)
@@ -149,7 +149,7 @@ def test_the_default_link_stands_beside_the_units(tmp_path):
     record = a_record([0, 1, 2, 0], blocks=4)
     record.restarts[2] |= {"layout": None, "default": True}
     path = write(record, tmp_path / "calls.jsonl")
-    found = read(path)
+    found = read_record(path)
     assert found.kept == [Unit(0, 1, 0), Unit(0, 1, 1)]
     assert len(found.blocks) == 12
     assert found.disturbed() == (0, 0, 12)
@@ -165,7 +165,7 @@ def test_the_default_link_stands_beside_the_units(tmp_path):
     assert not a_record([0, 1]).default_link(GIL, "b").size
     for block in record.blocks[8:12]:
         block |= BUSY
-    assert not read(write(record, tmp_path / "busy.jsonl")).default_link(GIL, "b").size
+    assert not read_record(write(record, tmp_path / "busy.jsonl")).default_link(GIL, "b").size
 
 
 BUSY = {"strangers_s": 0.06, "wall_s": 0.1}

@@ -159,7 +159,7 @@ def test_a_name_that_no_number_has_is_an_error_and_no_weaker_test():
 
 @pytest.mark.parametrize("chapter", claims.chapter_names())
 def test_every_test_of_a_claim_names_a_number(chapter):
-    found = numbers.of(Reading(chapter, find(GOLDEN, chapter)))
+    found = numbers.numbers_of(Reading(chapter, find(GOLDEN, chapter)))
     assert {test.number for claim in claims.declared(chapter).claims for test in claim.tests} <= set(found)
 
 

@@ -1,4 +1,5 @@
-"""How long a page is: words of prose that are not folded, and the minutes that its head promises. From the golden records."""
+"""How long a page is: words of prose that are not folded, and the minutes that its head promises. From the golden
+records."""
 
 import ast
 import math
@@ -29,7 +30,8 @@ def without_folds(text: str) -> str:
 
 
 def in_sight(page) -> list:
-    """The cells of a page that are not folded: none of the proof, none of a solution; markdown without its dropdowns."""
+    """The cells of a page that are not folded: none of the proof, none of a solution; markdown without its
+    dropdowns."""
     cells, is_solution = [], False
     for cell in page.cells:
         if PROOF in tags(cell):

@@ -1,4 +1,5 @@
-"""A chapter as a lesson: questions, objectives and minutes at its head, key points at its end, and notes for who teaches it."""
+"""A chapter as a lesson: questions, objectives and minutes at its head, key points at its end, and notes for who
+teaches it."""
 
 import json
 import re

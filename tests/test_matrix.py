@@ -32,7 +32,7 @@ def cell(label, binding, signature, ns=None, **further):
 
 
 def page(*rows, mark=""):
-    return matrix.of(tables.Table(pd.DataFrame(rows), "n = 4, 98% intervals", mark))
+    return matrix.table_page(tables.Table(pd.DataFrame(rows), "n = 4, 98% intervals", mark))
 
 
 def test_a_row_has_its_address_numbers_and_links():
@@ -69,7 +69,7 @@ def test_what_is_no_result_is_marked_at_every_number():
 
 
 def test_a_chapter_that_was_not_measured_has_no_matrix_and_a_page_that_says_so(monkeypatch, tmp_path):
-    monkeypatch.setattr(tables, "read", lambda chapter, name: None)
+    monkeypatch.setattr(tables, "kept_table", lambda chapter, name: None)
     assert "not measured" in matrix.page(tmp_path)
 
 

@@ -1,4 +1,5 @@
-"""The chapter on measuring: the talk's method, what its numbers are made of, a benchmark step by step, the exercises."""
+"""The chapter on measuring: the talk's method, what its numbers are made of, a benchmark step by step, the
+exercises."""
 
 import random
 from types import SimpleNamespace
@@ -6,7 +7,6 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from notebooks.measuring.experiment import COPIES
 from of_chapter import LABELS, Golden, result_of
 
 from ffilab.judge import controls, verdicts
@@ -14,11 +14,12 @@ from ffilab.judge.claims import declared
 from ffilab.judge.estimates import LEVEL, Share
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import NO
-from ffilab.judge.sentences import NOTHING, said
-from ffilab.judge.simulation import timed
+from ffilab.judge.sentences import NOTHING, sentences_of
 from ffilab.setup.catalogue import GIL
 from notebooks.boundary import looks
 from notebooks.measuring import exercise, experiment, numbers, results
+from notebooks.measuring.experiment import COPIES
+from tests.made_up import timed
 
 # ---- the experiments ----
 
@@ -91,12 +92,12 @@ def test_the_talks_method_calls_what_was_put_in_significant():
 
 def test_the_page_names_the_pairs_that_processes_do_not_agree_on_and_those_that_may_be_the_script():
     runs = of_four(*[(280, 260, 190, 189.9), (260, 280, 190, 189.9)] * 3)
-    page = said(Golden("measuring", {experiment.TALK: runs, experiment.ITSELF: processes([5] * 20)}))
+    page = sentences_of(Golden("measuring", {experiment.TALK: runs, experiment.ITSELF: processes([5] * 20)}))
     assert "ctypes CDLL vs cffi ABI, cffi ABI in 3 and ctypes CDLL in 3" in page["winners"]
     assert "ctypes in 3 of 6 processes and cffi in 3: too close" in page["first-table"]
     assert page["beyond"].endswith("What the table shows for pybind11 vs PyO3 may be the script.")
     runs = of_four(*[(280, 260, 190, 140)] * 6)
-    page = said(Golden("measuring", {experiment.TALK: runs, experiment.ITSELF: processes([0] * 20)}))
+    page = sentences_of(Golden("measuring", {experiment.TALK: runs, experiment.ITSELF: processes([0] * 20)}))
     assert "all processes agree" in page["winners"]
     assert "more than the script alone does" in page["beyond"]
 
@@ -107,7 +108,8 @@ def test_the_page_names_the_pairs_that_processes_do_not_agree_on_and_those_that_
 def record(between, seed=4, restarts=40, offset=0.0, drift=0.0):
     """Restarts of ten blocks: noise of 1 % within, so much between processes; PyDLL takes two thirds of the time.
 
-    Two processes are kept. offset: how far the two cores lie apart. drift: of the machine, from the first restart to the last.
+    Two processes are kept. offset: how far the two cores lie apart. drift: of the machine, from the first restart to
+    the last.
     """
     rng, number = np.random.default_rng(seed), np.arange(restarts)[:, None]
     shared = dict.fromkeys(COPIES, 90.0) | {"PyDLL": 60.0, "empty loop": 5.0}
@@ -217,7 +219,7 @@ def test_a_step_without_a_whole_benchmark_is_left_out():
     lacking = pd.concat([one[one.step == "interleaved"]] * (experiment.OF_EACH - 1), ignore_index=True)
     one, lacking = (frame.assign(process=range(len(frame))) for frame in (one, lacking))
     assert set(results.false_alarms(results.benchmarks(one, lacking))) == {1, 2}
-    page = said(Golden("measuring", {"a benchmark of one process": one, "a benchmark, restarted": lacking}))
+    page = sentences_of(Golden("measuring", {"a benchmark of one process": one, "a benchmark, restarted": lacking}))
     assert {page[name] for name in ("step-3", "steps", "prediction-2")} == {NOTHING}
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from ffilab.judge import controls, statistics
-from ffilab.judge.simulation import timed
 from ffilab.measure import foreign
 from ffilab.measure import session as sessions
 from ffilab.measure.case import Outcome, Step
@@ -20,6 +19,7 @@ from ffilab.run import settings
 from ffilab.run.budget import BUDGETS
 from ffilab.run.errors import UserError
 from ffilab.setup.catalogue import GIL
+from tests.made_up import timed
 from tests.of_chapter import write
 
 # ---- which sessions a page rests on ----

@@ -60,7 +60,8 @@ def test_a_link_is_recorded(tiny):
 
 @needs_linker
 def test_what_was_optimised_at_link_time_is_linked_again(tmp_path):
-    """From the objects that the optimisation made. Called by a function that it inlines, one stays a function for others."""
+    """From the objects that the optimisation made. Called by a function that it inlines, one stays a function for
+    others."""
     says = subprocess.run([*compiler().split(), "--version"], capture_output=True, text=True).stdout
     if "Free Software Foundation" not in says:
         pytest.skip("only gcc's objects are looked into")

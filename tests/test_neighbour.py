@@ -7,14 +7,14 @@ import pytest
 from scipy.signal import lfilter
 
 from ffilab.judge import statistics
-from ffilab.judge.sentences import said
-from ffilab.judge.simulation import Simulated, timed
+from ffilab.judge.sentences import sentences_of
 from ffilab.measure import neighbour
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import merged
 from ffilab.measure.worker import PARTS, batch
 from ffilab.setup.catalogue import GIL
 from notebooks.measuring import results
+from tests.made_up import MadeUp, timed
 
 RESTARTS, BLOCKS, PROBE = 20, 8, 30_000
 FAST, SLOW = (GIL, "fast"), (GIL, "slow")
@@ -23,8 +23,8 @@ SLOWDOWN = {"fast": 0.7, "slow": 0.3}
 
 
 def session(seed, busy, ratio=1.5, probes=True, scatter=0.02, level=PROBE):
-    """Two arms, layouts that scatter, and a neighbour that is there for about this share of the work, in bursts: some last for a
-    part of a batch, some for a restart."""
+    """Two arms, layouts that scatter, and a neighbour that is there for about this share of the work, in bursts: some
+    last for a part of a batch, some for a restart."""
     rng = np.random.default_rng(seed)
     steps = rng.normal(0, 1, RESTARTS * BLOCKS * 2 * PARTS)
     state = lfilter([1], [1, -0.97], steps).reshape(RESTARTS, BLOCKS, -1)
@@ -178,9 +178,7 @@ def test_the_chapter_finds_what_company_does():
         assert found.loc[arm].value == pytest.approx(1 + true, rel=0.02)
         assert found.loc[arm].low < found.loc[arm].value < found.loc[arm].high
     assert results.moved_by_company(record).at().value == pytest.approx(1.7 / 1.3, rel=0.02)
-    session = Simulated("measuring", "as published", [GIL])
-    session._timed["copies"] = record
-    assert said(session)["prediction-4"].startswith("Yes: with company")
+    assert sentences_of(MadeUp("measuring", copies=record))["prediction-4"].startswith("Yes: with company")
 
 
 def test_a_batch_runs_all_its_loops_with_probes_around_each_part():

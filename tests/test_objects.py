@@ -16,7 +16,7 @@ NAMES = {
     tool: {name for topic in CALLS.keys() - said["not-here"].keys() for name in CALLS[topic]}
     for tool, said in TOOLS.items()
 }
-SESSIONS = kept.read(kept.EVIDENCE / "object_model.json")
+SESSIONS = kept.read_sessions(kept.EVIDENCE / "object_model.json")
 
 
 def expected(tool, label):
@@ -73,7 +73,8 @@ def about():
 
 
 def made_up():
-    """A run whose numbers are known: the calls of the first tool take 10 ns, those of the second 20, without the GIL 100 more."""
+    """A run whose numbers are known: the calls of the first tool take 10 ns, those of the second 20, without the GIL
+    100 more."""
     calls = [call for topic in CALLS.values() for call in topic]
     times = {
         label: {

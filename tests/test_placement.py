@@ -1,9 +1,9 @@
-"""The chapter on code placement: the simulation shows the geometry that was put in; chance is not taken for an effect."""
+"""The chapter on code placement: the simulation shows the geometry that was put in; chance is not taken for an
+effect."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD
 
 from ffilab.judge import verdicts
 from ffilab.judge.claims import declared
@@ -16,6 +16,7 @@ from ffilab.measure.case import Program
 from ffilab.measure.session import Measuring
 from notebooks.placement import counting, exercise, experiment, results
 from notebooks.placement.counting import USUAL, WESTMERE, Cache
+from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD
 
 VALGRIND = pytest.mark.tool("valgrind")
 
@@ -80,7 +81,8 @@ def test_the_system_says_what_its_cache_is(tmp_path):
 
 @pytest.mark.parametrize(("ways", "of_pages"), [(12, 1.0), (12, 2.0), (1000, 2.0), (1000, 1.0)])
 def test_the_ways_are_read_off_the_clock_and_pages_are_told_from_sets(ways, of_pages):
-    """4 ns from the first function on that has no way left, 1 ns before; 2048 bytes has twice the ways. of_pages: what a page costs."""
+    """4 ns from the first function on that has no way left, 1 ns before; 2048 bytes has twice the ways. of_pages: what
+    a page costs."""
     rng, room, rows = np.random.default_rng(2), {APART: ways, 2048: 2 * ways}, []
     for distance in (PACKED, DENSE, 2048, SPREAD, APART):
         for n in (1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 64, 128, 256):

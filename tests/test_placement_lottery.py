@@ -1,4 +1,5 @@
-"""The lottery of the chapter on code placement, where rounds, programs or sessions are others than in the golden records."""
+"""The lottery of the chapter on code placement, where rounds, programs or sessions are others than in the golden
+records."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,5 @@
-"""What the chapter on code placement builds: interpreters linked again in other orders, and a small repository with a trap."""
+"""What the chapter on code placement builds: interpreters linked again in other orders, and a small repository with a
+trap."""
 
 import itertools
 import shutil
@@ -48,7 +49,8 @@ def linked(tmp_path, monkeypatch):
 
 
 def in_order(placed: list[str], wanted: list[str]) -> float:
-    """Share of neighbours in one list of functions that stand in the same order in another; those of one name are left out."""
+    """Share of neighbours in one list of functions that stand in the same order in another; those of one name are left
+    out."""
     once = set.intersection(*({name for name, n in Counter(names).items() if n == 1} for names in (placed, wanted)))
     known = [name for name in wanted if name in once]
     assert len(known) > 0.9 * len(wanted)
@@ -74,7 +76,8 @@ def test_the_orders_are_what_the_page_says_of_them(linked, monkeypatch):
     installed, default, together, anywhere, shuffled = map(relink.order_of, (original, *map(files.get, kinds)))
     # The linker's own order is that of the interpreter as it is installed.
     assert in_order(default, installed) > 0.99
-    # What is hot stands side by side, and all others by lot, in whatever part the profile put them; or what is hot does, too.
+    # What is hot stands side by side, and all others by lot, in whatever part the profile put them; or what is hot
+    # does, too.
     symbols = [function.symbol for function in wanted]
     assert in_order(together, symbols) == 1
     places = [together.index(symbol) for symbol in symbols]

@@ -31,8 +31,8 @@ class Pretended(SimpleNamespace):
 @pytest.fixture
 def said(monkeypatch):
     """What the chapter says of numbers."""
-    monkeypatch.setattr(judge_numbers, "of", lambda session: session.found)
-    return lambda found: sentences.said(Pretended(found))
+    monkeypatch.setattr(judge_numbers, "numbers_of", lambda session: session.found)
+    return lambda found: sentences.sentences_of(Pretended(found))
 
 
 @pytest.mark.parametrize(
@@ -101,8 +101,10 @@ def test_lotteries_that_answer_alike_share_a_sentence(said):
     faster = Interval(0.9, 0.88, 0.92)
     names = [f"hot functions together / anywhere, {lot}" for lot in lots]
     assert said(dict(zip(names, (FLAT, faster, "no objects", faster))))["hot"] == (
-        "Hot functions together are faster in call_method without the GIL (10 % less time) and containers without the GIL "
-        "(10 % less time); whether hot functions together save 2 % is too close to call in call_method with the GIL; nothing is "
+        "Hot functions together are faster in call_method without the GIL (10 % less time) and containers without the "
+        "GIL "
+        "(10 % less time); whether hot functions together save 2 % is too close to call in call_method with the GIL; "
+        "nothing is "
         "known of hot functions together in containers with the GIL."
     )
     assert "no objects" in said(dict.fromkeys(names, "no objects"))["hot"]

@@ -57,8 +57,8 @@ def test_the_convoy_is_played_as_it_was_recorded():
         assert longest(scene, "server", WAITS) > intervals[interval] * 0.9
         assert len({row[0] for row in scene if row[0].startswith("CPU")}) == int(beside[0])
         assert all(0 <= begin <= end for _, _, begin, end in scene)
-    assert not faults(convoy.said(found), sentence=True)
-    assert not faults(convoy.said({}), sentence=True)
+    assert not faults(convoy.alt_text(found), sentence=True)
+    assert not faults(convoy.alt_text({}), sentence=True)
 
 
 def test_a_call_is_played_from_its_recorded_durations():
@@ -69,7 +69,7 @@ def test_a_call_is_played_from_its_recorded_durations():
     assert longest(found[GIL, "CDLL"], loaders.MAIN, WAITS) > 1
     assert {row[1] for row in found[FREE_THREADED, "PyDLL"]} == {player.RUNS}
     for frame in (counted, counted[:0]):
-        assert not faults(loaders.said(frame), sentence=True)
+        assert not faults(loaders.alt_text(frame), sentence=True)
 
 
 def test_two_threads_and_a_list_are_played_as_they_were_recorded():
@@ -79,7 +79,7 @@ def test_two_threads_and_a_list_are_played_as_they_were_recorded():
     for (label, _), scene in found.items():
         assert (HAS in {row[1] for row in scene}) == (label == GIL)
     for frame in (noted, noted[:0]):
-        assert not faults(critical_sections.said(frame), sentence=True)
+        assert not faults(critical_sections.alt_text(frame), sentence=True)
 
 
 @pytest.fixture

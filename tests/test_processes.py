@@ -40,7 +40,8 @@ def test_ratio_and_difference_cover_the_truth():
 
 
 def test_a_server_that_was_starved_is_a_result():
-    """One process of ten without a single answer, and then all of them: the ratio has no upper end, and is a large one."""
+    """One process of ten without a single answer, and then all of them: the ratio has no upper end, and is a large
+    one."""
     rates = np.linspace(29_000, 31_000, 10)
     starved = processes.ratio(rates, np.array([100.0] * 9 + [0.0]))
     assert starved.interval.is_known

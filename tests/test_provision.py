@@ -257,7 +257,8 @@ NAMES = ["python", "python3", "python{label}"]
     [*((label, name) for label in ("3.14", "3.14t") for name in NAMES), ("3.14t", "python3.14-nogil")],
 )
 def test_what_a_package_manager_put_on_path_is_found(monkeypatch, tmp_path, label, name):
-    """conda's environments have `python`, Fedora `python3.14t`, Ubuntu's deadsnakes `python3.14-nogil`; all are asked what they are."""
+    """conda's environments have `python`, Fedora `python3.14t`, Ubuntu's deadsnakes `python3.14-nogil`; all are asked
+    what they are."""
     home = subprocess.run(
         [installed.load(BY_LABEL[label]).python, "-c", "import sys; print(sys.base_prefix)"],
         capture_output=True,

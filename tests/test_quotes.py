@@ -51,7 +51,8 @@ def cells(chapter):
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_what_a_worker_runs_stands_in_a_cell_or_is_quoted(chapter):
-    """Functions of a cell go to the worker as they stand there. What two cells share may be a module: the page quotes it."""
+    """Functions of a cell go to the worker as they stand there. What two cells share may be a module: the page quotes
+    it."""
     markdown = "\n".join("".join(c["source"]) for c in cells(chapter) if c["cell_type"] == "markdown")
     on_the_page = quoted(markdown, NOTEBOOKS / chapter)
     code = ast.parse("\n".join("".join(c["source"]) for c in cells(chapter) if c["cell_type"] == "code"))
@@ -60,7 +61,8 @@ def test_what_a_worker_runs_stands_in_a_cell_or_is_quoted(chapter):
 
 
 def shared(code):
-    """(path, name) of what these cells take of modules of native/: by file and name, or from a module that they import."""
+    """(path, name) of what these cells take of modules of native/: by file and name, or from a module that they
+    import."""
     strings = {n.value for n in ast.walk(code) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
     files = {NATIVE.parent / text for text in strings if re.fullmatch(r"native/\w+/\w+\.py", text)}
     taken = {(path, name) for path in files for name in strings & set(definitions(path))}

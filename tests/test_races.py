@@ -1,4 +1,5 @@
-"""The chapter on races: safe variants are exact in every run on every interpreter; tools find what is racy, and nothing else.
+"""The chapter on races: safe variants are exact in every run on every interpreter; tools find what is racy, and nothing
+else.
 
 What unsafe variants lose is a distribution and no business of a test.
 """
@@ -139,7 +140,8 @@ def refusals(folder):
 
 @pytest.mark.parametrize("label", LABELS)
 def test_the_extension_is_what_the_chapter_says(label):
-    """The same remedies, its import leaves the GIL off on t-builds, and what cannot be done is refused."""
+    """It has the remedies of the chapter, its import leaves the GIL off on t-builds, and what cannot be done is
+    refused."""
     outcome = outcome_of(label, refusals, {"folder": experiment.FOLDER})
     assert outcome.gil_enabled != BY_LABEL[label].free_threaded
     assert outcome.result == {

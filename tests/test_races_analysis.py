@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from of_chapter import Golden
 
-from ffilab.judge import ledger, simulation, verdicts
+from ffilab.judge import ledger, verdicts
 from ffilab.judge.claims import declared
 from ffilab.judge.estimates import Location
-from ffilab.judge.numbers import of
+from ffilab.judge.numbers import numbers_of
 from ffilab.judge.processes import chosen
 from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.setup.catalogue import FREE_THREADED, GIL
@@ -19,10 +19,21 @@ from notebooks.races import experiment, figures, results
 TRIALS, WINDOWS, PYTHON_RUNS = "trials", "width of the window", "total += 1"
 
 
+# The golden records hold four processes of each case.
+GOLDEN_RUNS, SHARES = 4, 32
+
+
+def often(title, runs):
+    """The processes of a golden frame over and over, until each case has so many."""
+    frame = Golden("races").frame(title)
+    copies = [frame.assign(process=frame.process + 1_000 * n) for n in range(runs // GOLDEN_RUNS)]
+    return pd.concat(copies, ignore_index=True)
+
+
 @pytest.fixture
 def frames():
-    session = simulation.simulate("races", "as published", "quick", noise=0)
-    return {title: session.frame(title) for title in (TRIALS, WINDOWS, PYTHON_RUNS, experiment.AS_RUN)}
+    found = {TRIALS: often(TRIALS, experiment.TRIALS["quick"])}
+    return found | {title: often(title, SHARES) for title in (WINDOWS, PYTHON_RUNS, experiment.AS_RUN)}
 
 
 def answer(frames, claim, about, kind):
@@ -57,7 +68,7 @@ def test_one_run_proves_that_it_happens_and_none_of_many_says_how_seldom(frames,
     frame = frames[TRIALS]
     frame.loc[where(frame, **rows), column] = nothing
     assert answer(frames, claim, about, "occurs") == NO
-    some = frame[frame.process % 240 < 100]
+    some = frame[frame.process < 20_000]
     assert answer({**frames, TRIALS: some}, claim, about, "occurs") == OPEN
     frame.loc[chosen(frame, **rows).index[0], column] = nothing + 1e-5
     assert answer(frames, claim, about, "occurs") == YES
@@ -78,7 +89,7 @@ def test_one_bad_run_refutes_that_it_never_happens(frames, claim, about, rows, c
 
 
 def test_an_event_counts_though_its_process_was_disturbed_and_measured_again():
-    session = simulation.simulate("races", "as published", "quick", noise=0)
+    session = Golden("races")
     safe = next(
         one for one in session.record.children if one["title"] == TRIALS and one["interpreter"] == FREE_THREADED
     )
@@ -86,7 +97,7 @@ def test_an_event_counts_though_its_process_was_disturbed_and_measured_again():
     safe |= {"strangers_s": 1.0, "wall_s": 0.1}
     safe["result"] = [{**row, "lost": 0.1} if row.get("variant") == "mutex" else row for row in safe["result"]]
     session.record.children.append(again)
-    assert of(session)[f"bad runs: mutex, PyDLL, {FREE_THREADED}"].estimate.events == 1
+    assert numbers_of(session)[f"bad runs: mutex, PyDLL, {FREE_THREADED}"].estimate.events == 1
 
 
 def test_threads_that_never_met_try_no_lock(frames):
@@ -117,7 +128,7 @@ def test_a_narrow_window_is_compared_with_a_wide_one_alone(frames, wide, side):
 
 def test_an_interpreter_that_is_absent_leaves_its_part_out(frames):
     free_threaded = {title: frame[frame.interpreter == FREE_THREADED] for title, frame in frames.items()}
-    found = of(Golden("races", free_threaded))
+    found = numbers_of(Golden("races", free_threaded))
     c7 = next(claim for claim in declared("races").claims if claim.id == "C7")
     there = [rule.number for rule in c7.tests if found[rule.number].estimate]
     assert there == [f"bad runs: total += 1, {FREE_THREADED}"]

@@ -1,4 +1,5 @@
-"""Tried as a new reader: from the front page to one measured answer in three clicks or fewer, on a desk and on a phone."""
+"""Tried as a new reader: from the front page to one measured answer in three clicks or fewer, on a desk and on a
+phone."""
 
 import re
 
@@ -6,7 +7,8 @@ import pytest
 
 pytestmark = pytest.mark.full
 MOST_CLICKS = 3
-# A number with its unit, a count of runs, or one of the endings. Golden records are cut down, so that controls may fail: then the answer is that.
+# A number with its unit, a count of runs, or one of the endings. Golden records are cut down, so that controls may
+# fail: then the answer is that.
 MEASURED = r"\d (ns|µs|MiB)|\d+ of \d+|is faster|oo close to call|is withheld"
 
 

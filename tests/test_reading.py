@@ -50,8 +50,8 @@ UNREACHED = """() => [...document.querySelectorAll('a[href], button, input, summ
     .filter(each => !each.matches('input[type=radio], .headerlink') && each.tabIndex < 0)
     .map(each => each.outerHTML.slice(0, 120))"""
 
-# A page that scrolls sideways; of a figure none or both of its pictures, the wrong one, or one too small to be read; a table whose
-# first column does not stay.
+# A page that scrolls sideways; of a figure none or both of its pictures, the wrong one, or one too small to be read; a
+# table whose first column does not stay.
 UNREADABLE = """mode => {
   const all = selector => [...document.querySelectorAll(selector)];
   const leaves = table => {
@@ -118,7 +118,8 @@ def test_every_page_is(browser, golden_book, pages, address, width, mode):
     assert {page: wrong for page, wrong in found.items() if wrong} == {}
 
 
-# What a reader at 1,280 px meets, outside of what is folded: a table or quoted code that scrolls sideways, a picture without a caption.
+# What a reader at 1,280 px meets, outside of what is folded: a table or quoted code that scrolls sideways, a picture
+# without a caption.
 CROWDED = """() => {
   const all = selector => [...document.querySelectorAll(`.bd-article ${selector}`)].filter(each =>
     !each.closest('details') && each.checkVisibility({visibilityProperty: true, opacityProperty: true}));
@@ -137,7 +138,8 @@ PROOF = "details.ffi-proof"
 
 
 def crowded(browser, address, page) -> list[str]:
-    """What is too wide on a page, or has no caption, at 1,280 px; and whether its proof is folded and opens by an address."""
+    """What is too wide on a page, or has no caption, at 1,280 px; and whether its proof is folded and opens by an
+    address."""
     tab = browser.new_page(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
     tab.goto(address + page)
     tab.wait_for_timeout(100)
@@ -213,7 +215,8 @@ def test_the_first_tabs_lead_to_the_content_and_show_where_they_are(address, bro
     for _ in range(40):
         tab.keyboard.press("Tab")
         seen.add(tab.evaluate(
-            "(e => [e.tagName, getComputedStyle(e).outlineStyle !== 'none' || getComputedStyle(e).boxShadow !== 'none'].join())(document.activeElement)"
+            "(e => [e.tagName, getComputedStyle(e).outlineStyle !== 'none' || getComputedStyle(e).boxShadow !== "
+            "'none'].join())(document.activeElement)"
         ))  # fmt: skip
     assert {each.split(",")[0] for each in seen} >= {"A", "BUTTON"}
     assert not {each for each in seen if each.endswith("false")} - {"BODY,false"}

@@ -49,7 +49,7 @@ GLOSSARY = "# G\n\n```{glossary}\nGIL\n  A lock.\n\nrace condition\n  One.\n\npr
 
 
 def test_terms_are_linked_at_first_use_in_prose_alone():
-    known = terms.of(GLOSSARY)
+    known = terms.glossary_terms(GLOSSARY)
     cells = [
         "# The GIL\n\n`GIL` and [the GIL](x.md), {doc}`GIL <x>`.\n\n```c\nGIL\n```\n| GIL | x |\n",
         "Race\nconditions need the GIL, or GIL-free code; the GIL. A PLT blocks a block.",

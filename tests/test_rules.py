@@ -103,7 +103,8 @@ RULES = st.one_of(
 
 @given(RULES, st.lists(FLOATS, min_size=5, max_size=5))
 def test_width_decides_nothing(rule, points):
-    """A narrower interval inside a wider one never turns its answer into another; what the wider one decides, it decides."""
+    """A narrower interval inside a wider one never turns its answer into another; what the wider one decides, it
+    decides."""
     a, b, middle, c, d = sorted(points)
     narrow, wide = of(rule, middle, b, c), of(rule, middle, a, d)
     assert wide in (narrow, OPEN)

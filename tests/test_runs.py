@@ -10,10 +10,10 @@ import pytest
 from ffilab.judge import runs
 from ffilab.judge.estimates import LEVEL
 from ffilab.judge.groups import SESSION
-from ffilab.judge.simulation import Simulated, timed
 from ffilab.measure.plan import EMPTY, control_pair
 from ffilab.run.errors import UserError
 from ffilab.setup.catalogue import GIL
+from tests.made_up import MadeUp, timed
 from tests.of_chapter import write
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -24,7 +24,8 @@ DRIFT = 1.3
 
 
 def a_run(seed, drift=1.0, drawn=None, **slower):
-    """20 restarts that scatter by half a per cent each; all arms take `drift` times as long, some of them longer still."""
+    """20 restarts that scatter by half a per cent each; all arms take `drift` times as long, some of them longer
+    still."""
     rng = np.random.default_rng(seed)
     machine = np.log(drift) + rng.normal(0, 0.02, (20, 1))
     logs = {
@@ -106,11 +107,12 @@ def test_nothing_is_called_changed_in_all_but_two_of_a_hundred_comparisons():
 
 def processes(seed, server=1.0, lost=0.0):
     """A record of two experiments: a server's rate by case, and two rows of a counter with the share that is lost."""
-    session = Simulated("convoy", "as published", [GIL], seed=seed)
-    rates = [{"rate": float(rate)} for rate in session.scattered(3000 * server, 0.05, 12)]
-    session.add_processes("echo server", [(GIL, {"case": "quiet"}, rates)])
+    session = MadeUp("convoy")
+    drawn = np.random.default_rng(seed).normal(0, 0.05, 12)
+    rates = [{"rate": 3000 * server * float(np.exp(one))} for one in drawn]
+    session.add_processes("echo server", [({"case": "quiet"}, rates)])
     counted = [[{"how": "safe", "lost": 0.0}, {"how": "unsafe", "lost": lost + number / 100}] for number in range(12)]
-    session.add_processes("counter", [(GIL, {}, counted)])
+    session.add_processes("counter", [({}, counted)])
     return session.record
 
 

@@ -1,18 +1,21 @@
 """Every native project in C or C++ under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer.
 
-Each project is built by its own tool, out of the tree, with the sanitizer's flags; a stock interpreter loads it and calls all
-of it (`sanitized.py`, or what the chapter's cells define). The sources as they are must bring no report. A copy of one project with a mistake planted for each
-sanitizer must bring that sanitizer's report, from the right file, and no other: else silence would mean nothing.
+Each project is built by its own tool, out of the tree, with the sanitizer's flags; a stock interpreter loads it and
+calls all of it (`sanitized.py`, or what the chapter's cells define). The sources as they are must bring no report. A
+copy of one project with a mistake planted for each sanitizer must bring that sanitizer's report, from the right file,
+and no other: else silence would mean nothing.
 
-ThreadSanitizer needs to see what orders two accesses. The interpreter is not instrumented; what is seen of it all the same:
+ThreadSanitizer needs to see what orders two accesses. The interpreter is not instrumented; what is seen of it all the
+same:
 
 - The GIL. It is a pthread mutex with a condition, and the sanitizer intercepts those.
 - Threads' starts and ends, sockets, and what headers inline into an extension: atomics, and PyMutex where it is free.
-- With `SECTIONS` linked in: critical sections, and PyMutex where it is not free. These are functions of the interpreter; the
+- With `SECTIONS` linked in: critical sections, and PyMutex where it is not free. These are functions of the
+interpreter; the
   linker puts ours in their places, which call them, and tell the sanitizer.
 
-What is not seen: locks inside the interpreter, among them `threading.Lock` and those of its allocator. So a report counts only
-if both accesses are in a project's own code, and not in the interpreter's (`of_ours`).
+What is not seen: locks inside the interpreter, among them `threading.Lock` and those of its allocator. So a report
+counts only if both accesses are in a project's own code, and not in the interpreter's (`of_ours`).
 """
 
 import json
@@ -117,13 +120,15 @@ PLANTED = {
 
 
 def is_looked_at(project):
-    """Left out: Rust, whose stable compiler offers no sanitizers, and projects of a neighbour's sources (`sources-of`)."""
+    """Left out: Rust, whose stable compiler offers no sanitizers, and projects of a neighbour's sources
+    (`sources-of`)."""
     of_a_neighbour = native.is_extension(project) and "sources-of" in native.ours(project)
     return not (project / "Cargo.toml").exists() and not of_a_neighbour
 
 
 def labels_of(project):
-    """The interpreters that load it, if it is built for each; the free-threaded one for a library, None for programs."""
+    """The interpreters that load it, if it is built for each; the free-threaded one for a library, None for
+    programs."""
     if project in PROGRAMS:
         return [None]
     if not native.is_extension(NATIVE / project):
@@ -137,7 +142,8 @@ PROJECTS = sorted(str(path.relative_to(NATIVE)) for path in native.projects() if
 
 @pytest.fixture(scope="module")
 def built(request, tmp_path_factory):
-    """A function of (project, kind, planted): the folder that holds what was built. Builds for the chosen tests run ahead."""
+    """A function of (project, kind, planted): the folder that holds what was built. Builds for the chosen tests run
+    ahead."""
     folder = tmp_path_factory.mktemp("sanitizers")
     environments = {kind: flags(folder, kind) for kind in KINDS}
     chosen = [item.callspec.params for item in request.session.items if item.module is request.module]

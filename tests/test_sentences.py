@@ -102,19 +102,6 @@ def test_a_list_of_the_chapter_gives_a_variable_its_values(written, monkeypatch)
 
 
 @pytest.mark.parametrize(
-    ("number", "said"),
-    [
-        (Interval(10.0, 2.0, 50.0), "anything from 2.0 to 50 MiB"),
-        (ABOVE, "1.50 MiB [1.40, 1.60]"),
-        (Interval(1.0, -9.0, 11.0), "1 MiB [-9, 11]"),
-        (None, "not measured here"),
-    ],
-)
-def test_a_wide_interval_may_be_its_ends_alone(written, number, said):
-    assert written('[wide]\nwith = {x = "x"}\ntext = "{x:~MiB}"', x=number) == {"wide": said}
-
-
-@pytest.mark.parametrize(
     ("change", "wrong"),
     [
         (('open = "No difference is seen: {value}."', ""), "has no form for 'open'"),
@@ -150,9 +137,9 @@ def test_a_translation_is_a_second_file_and_the_rest_stays_english(written, tmp_
 @pytest.mark.parametrize("file", sorted(NOTEBOOKS.glob("*/sentences.*.toml")), ids=lambda file: file.name)
 def test_every_translation_is_whole(file, monkeypatch):
     """Each number of a form stands in its translation, too."""
-    english = sentences.read(file.parent.name)
+    english = sentences.read_sentences(file.parent.name)
     monkeypatch.setenv("LANGUAGE", file.suffixes[0].strip("."))
-    for name, sentence in sentences.read(file.parent.name).items():
+    for name, sentence in sentences.read_sentences(file.parent.name).items():
         for answers, form in sentence.forms.items():
             assert set(NUMBERS.findall(form)) == set(NUMBERS.findall(english[name].forms[answers])), (name, answers)
 
@@ -161,7 +148,7 @@ def test_every_translation_is_whole(file, monkeypatch):
 def test_every_form_reads_well(chapter):
     wrong = {
         (name, form): found
-        for name, sentence in sentences.read(chapter).items()
+        for name, sentence in sentences.read_sentences(chapter).items()
         for form in sentence.forms.values()
         if (found := faults(NUMBERS.sub("7", form), not sentence.part and form[:1].isupper() and form[-1] != "}"))
     }

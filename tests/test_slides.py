@@ -29,9 +29,11 @@ HEAD = """# Loaders, *made up*
 Teaching: 5 minutes. Exercises: 5 minutes. Nothing else.
 ```"""
 TEXTS = (
-    "## Your prediction\n\nWrite down.\n\n1. How much, through {doc}`loaders <../loaders/loaders>`?\n2. Which\n   of the two?",
+    "## Your prediction\n\nWrite down.\n\n1. How much, through {doc}`loaders <../loaders/loaders>`?\n2. Which\n   of "
+    "the two?",
     "## The experiment\n\n**You predicted (1).** {glue:text}`prediction-1`\n\nMore prose.",
-    "## Key points\n\n- {glue:text}`point`\n- Measure.\n\n```{admonition} For instructors\n:class: dropdown tip\nAsk.\n```",
+    "## Key points\n\n- {glue:text}`point`\n- Measure.\n\n```{admonition} For instructors\n:class: dropdown "
+    "tip\nAsk.\n```",
 )
 GLUE = {"prediction-1": "It takes 1.5 [1.4, 1.6] times as long. (withheld)", "point": "a < b & `c`"}
 OUTPUTS = [
@@ -118,7 +120,8 @@ def test_a_deck_is_complete_offline(chapter, tmp_path):
 
 
 def test_a_deck_in_a_browser(chapter, tmp_path, browser):
-    """Arrow keys lead through it, one of light and dark is seen, and nothing is missing; without scripts all slides are there."""
+    """Arrow keys lead through it, one of light and dark is seen, and nothing is missing; without scripts all slides are
+    there."""
     (path,) = slides.write(tmp_path / "slides", [chapter])
     tab, complaints = browser.new_page(viewport={"width": 1280, "height": 720}), []
     tab.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)

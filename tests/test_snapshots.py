@@ -1,7 +1,8 @@
 """What every page says, letter by letter: glued texts, descriptions of figures, tables and rows of the ledger.
 
-Made from the golden records as measured, with their effects inverted, without effects, and of poor machines. To change a page on purpose, run
-`python3 ffilab/bootstrap.py test tests/test_snapshots.py --renew`, look at `git diff tests/snapshots`, and commit it with the reason.
+Made from the golden records as measured, with their effects inverted, without effects, and of poor machines. To change
+a page on purpose, run `python3 ffilab/bootstrap.py test tests/test_snapshots.py --renew`, look at `git diff
+tests/snapshots`, and commit it with the reason.
 """
 
 import ast
@@ -43,7 +44,7 @@ CSV = re.compile(r'href="data:text/csv;base64,([^"]+)"')
 
 
 def rounded(value):
-    """The same with numbers of nine digits: the last ones differ between versions of numpy."""
+    """A value with numbers of nine digits: the last ones differ between versions of numpy."""
     if isinstance(value, dict):
         return {key: rounded(part) for key, part in value.items()}
     if isinstance(value, list):

@@ -92,7 +92,8 @@ def test_another_name_and_a_cycle():
 def test_the_definitions_of_cells_are_a_module(tmp_path):
     cells = [
         "import os\nfrom math import floor, sqrt\nfrom somewhere import session\n\nSIZE = 3\nkept = floor(2.5)",
-        "@staticmethod\nasync def root(x):\n    return sqrt(x)  # kept as it stands\n\n\nrun = session.run('a', root)\nFIRST, SECOND = 1, 2",
+        "@staticmethod\nasync def root(x):\n    return sqrt(x)  # kept as it stands\n\n\nrun = session.run('a', "
+        "root)\nFIRST, SECOND = 1, 2",
     ]
     notebook = tmp_path / "one.ipynb"
     listed = [

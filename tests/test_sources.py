@@ -83,7 +83,7 @@ def test_a_hostile_claim_reaches_no_page_as_markup(tree, monkeypatch):
         "guide": guide.cards_page(tree, withheld),
         "questions": "\n".join(front.questions(tree, withheld, part) for part in ("safe", "quick")),
         "corners": corners.page(hostile),
-        "matrix": matrix.of(tables.Table(frame, "a caption", "")),
+        "matrix": matrix.table_page(tables.Table(frame, "a caption", "")),
         "cards": "\n\n".join(cards),
     }
     for name, text in pages.items():

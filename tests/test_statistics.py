@@ -62,7 +62,8 @@ def test_standard_error_is_that_of_scipy():
 
 
 def test_what_most_values_agree_on_is_not_certain():
-    """A trimmed mean sees nothing of a minority: then the plain mean counts, and its interval contains the minority's part."""
+    """A trimmed mean sees nothing of a minority: then the plain mean counts, and its interval contains the minority's
+    part."""
     interval = Location.of(np.array([0.0] * 27 + [0.5] * 3)).interval
     assert interval.value == pytest.approx(0.05)
     assert interval.low < 0.05 < interval.high

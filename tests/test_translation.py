@@ -1,4 +1,5 @@
-"""Pages in a second language say what the English ones say: every cell, every sentence of the run, the same numbers and names."""
+"""Pages in a second language say what the English ones say: every cell, every sentence of the run, the same numbers and
+names."""
 
 import re
 from collections import Counter

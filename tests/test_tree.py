@@ -1,6 +1,7 @@
 """What the tree must look like: outputs stripped, no hosts of registries, no path of a machine, no lint."""
 
 import ast
+import importlib
 import io
 import json
 import re
@@ -117,7 +118,8 @@ def test_worker_side_imports_only_the_standard_library():
 
 
 def test_one_chapter_one_name():
-    """Every chapter has its folder of notebooks, with the files that a reader expects, its tests, and a line of the contents."""
+    """Every chapter has its folder of notebooks, with the files that a reader expects, its tests, and a line of the
+    contents."""
     toc = (ROOT / "_toc.yml").read_text()
     for chapter in CHAPTERS:
         folder = NOTEBOOKS / chapter
@@ -146,6 +148,19 @@ def imported(path):
     return found
 
 
+# They run alone: in a bare interpreter, as a compiler, or as what a reader copies.
+ALONE = {"__main__", "bootstrap", "example", "link_recorder", "pgo_training"}
+
+
+@pytest.mark.parametrize("folder", ["ffilab", "notebooks", "studies"])
+def test_every_module_can_be_imported(folder):
+    """A study that takes hours is run once in a year: it must not fail at its first line then."""
+    for path in PYTHON:
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        if parts[0] == folder and parts[-1] not in ALONE and "bound" not in parts:
+            importlib.import_module(".".join(parts).removesuffix(".__init__"))
+
+
 def test_nobody_imports_studies():
     for path in PYTHON:
         if path.is_relative_to(ROOT / "ffilab") or path.is_relative_to(NOTEBOOKS):
@@ -168,7 +183,8 @@ def test_the_instrument_knows_no_chapter():
 
 
 def test_rooms_do_not_reach_back():
-    """Setup knows nothing of measuring, measuring nothing of judging, judging nothing of pages; the verbs alone know all."""
+    """Setup knows nothing of measuring, measuring nothing of judging, judging nothing of pages; the verbs alone know
+    all."""
     rooms_in_order = ("run", "setup", "measure", "judge", "yours", "page", "cli")
     for number, room in enumerate(rooms_in_order):
         rooms = rooms_in_order[number + 1 :]
@@ -215,7 +231,8 @@ VERSION = re.compile(r"""["'`{ -]3\.1\d+t?["'`} -]""")
 
 
 def test_no_chapter_names_a_version():
-    """They run on GIL and FREE_THREADED of the catalogue. A claim, and prose on a version's source, may name what they speak of."""
+    """They run on GIL and FREE_THREADED of the catalogue. A claim, and prose on a version's source, may name what they
+    speak of."""
     for path in PYTHON:
         if NOTEBOOKS in path.parents or ROOT / "native" in path.parents:
             literals = [
@@ -296,7 +313,8 @@ def test_lines_of_code_are_what_is_neither_blank_nor_comment_nor_docstring(tmp_p
 
 
 def test_a_room_keeps_its_budget():
-    """Raise a budget in pyproject.toml if what grew teaches, measures or keeps a result honest, and say so in the commit."""
+    """Raise a budget in pyproject.toml if what grew teaches, measures or keeps a result honest, and say so in the
+    commit."""
     weight = dict.fromkeys(BUDGETS_OF_ROOMS["lines"], 0)
     for path in PYTHON:
         assert room(path), f"{path.relative_to(ROOT)} belongs to no room of pyproject.toml"

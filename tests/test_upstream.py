@@ -24,8 +24,8 @@ def shape(line):
 @pytest.mark.full
 @pytest.mark.parametrize("name", PAGES)
 def test_a_reproducer_still_shows_what_its_page_says(name, tmp_path, tmp_path_factory):
-    """Its standard output is the same each time, versions of others included; what is measured, or comes by chance, it writes
-    to standard error."""
+    """Its standard output is the same each time, versions of others included; what is measured, or comes by chance, it
+    writes to standard error."""
     files = dict(FILE.findall(PAGES[name]))
     for file, text in files.items():
         (tmp_path / file).parent.mkdir(exist_ok=True)

@@ -58,7 +58,8 @@ def test_a_mistake_ends_in_one_sentence(clone, words, says):
 
 @pytest.mark.full
 def test_a_chapter_from_a_bundle_needs_no_interpreter_and_is_the_same_each_time(clone, tmp_path):
-    """As the first thing in a clone: nothing is built or measured, and the other pages say that they were not measured yet."""
+    """As the first thing in a clone: nothing is built or measured, and the other pages say that they were not measured
+    yet."""
     bundle = tmp_path / "records.tar.gz"
     with tarfile.open(bundle, "w:gz") as archive:
         archive.add(ROOT / "tests" / "golden", "golden")

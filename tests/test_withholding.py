@@ -34,11 +34,11 @@ def test_servers_beside_load_stay_disturbed():
 
 def golden(chapter):
     """The numbers of a chapter's golden records."""
-    return numbers.of(Reading(chapter, find(GOLDEN, chapter)))
+    return numbers.numbers_of(Reading(chapter, find(GOLDEN, chapter)))
 
 
 def resting(chapter, on):
-    """The same, as if each rested on what `on` says of its name."""
+    """The numbers of a chapter's golden records, as if each rested on what `on` says of its name."""
     found = golden(chapter)
     tests = [test.number for claim in claims.declared(chapter).claims for test in claim.tests]
     found._made = {name: dataclasses.replace(found[name], rests_on=frozenset(on(name))) for name in tests}

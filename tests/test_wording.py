@@ -1,4 +1,5 @@
-"""The sentences that the book composes of a run's answers, read in every form: they are sentences, and say what was found."""
+"""The sentences that the book composes of a run's answers, read in every form: they are sentences, and say what was
+found."""
 
 import re
 from types import SimpleNamespace
@@ -11,7 +12,7 @@ from ffilab.judge.estimates import Location
 from ffilab.judge.numbers import Number
 from ffilab.judge.poured import Digits
 from ffilab.judge.rules import KINDS, NO, OPEN, YES, Conformance, Equal, Never, Occurs, Side, Size
-from ffilab.page import advice, ledger_page, status
+from ffilab.page import advice, ledger_page, parts
 from ffilab.run.budget import BUDGETS
 from tests.of_chapter import about, counted, seen
 from tests.prose import faults_of_markdown as faults
@@ -153,7 +154,7 @@ def test_advice_with_a_mistake_is_refused(tmp_path, entry, says):
     path = tmp_path / "best_practice.toml"
     path.write_text(f"[[advice]]\n{entry}\n")
     with pytest.raises(Exception, match=says):
-        advice.read(path)
+        advice.entries(path)
 
 
 def test_a_number_without_an_interval_is_not_printed_with_one():
@@ -178,7 +179,7 @@ def test_a_number_without_an_interval_is_not_printed_with_one():
 )
 def test_the_run_says_how_long_it_took(minutes, says):
     sessions = {name: SimpleNamespace(minutes=took, budget=BUDGETS["quick"]) for name, took in minutes.items()}
-    assert says in status.minutes_page({"records that are gone": None, **sessions})
+    assert says in parts.minutes_page({"records that are gone": None, **sessions})
 
 
 def test_digits_that_a_form_asks_for_have_no_exponent():

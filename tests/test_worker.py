@@ -1,4 +1,5 @@
-"""The worker on real interpreters: an arm is a statement and its setup, or an object that a function of a file makes."""
+"""The worker on real interpreters: an arm is a statement and its setup, or an object that a function of a file
+makes."""
 
 import json
 import random

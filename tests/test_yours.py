@@ -1,4 +1,5 @@
-"""`ffilab time` and `ffilab.compare`: what is said of results whose truth is known, mistakes in one sentence, and short real runs."""
+"""`ffilab time` and `ffilab.compare`: what is said of results whose truth is known, mistakes in one sentence, and short
+real runs."""
 
 import ast
 import json
@@ -19,7 +20,6 @@ from conftest import clean_environment
 
 import ffilab
 from ffilab.judge.estimates import MIN_VALUES
-from ffilab.judge.simulation import timed
 from ffilab.measure import foreign, runner
 from ffilab.measure.plan import APART, APART_AGAIN, YOURS, Arm, control_pair
 from ffilab.run import settings
@@ -30,6 +30,7 @@ from ffilab.setup.installed import load
 from ffilab.yours import command, comparing, pythons
 from ffilab.yours import worked_example as page
 from ffilab.yours.result import Result, width
+from tests.made_up import timed
 
 UV = Path(sys.executable).with_name("uv")
 
@@ -44,8 +45,8 @@ def short(monkeypatch, tell, quiet_progress, quiet_machine):
 
 
 def made_up(noise=0.01, more=0.01, restarts=20, **logs):
-    """A result whose arms are known: by name the logarithm of their time over the first one's. more: what the positive control
-    shows."""
+    """A result whose arms are known: by name the logarithm of their time over the first one's. more: what the positive
+    control shows."""
     draw = np.random.default_rng(1)
     same = [name for number in (1, 2) for name in control_pair(number)]
     known = {name: more * (number % 2) for number, name in enumerate(same)} | {APART: 0.0, APART_AGAIN: 0.0} | logs
@@ -296,7 +297,8 @@ COMMANDS = re.findall(r"^\$ ffilab (.*)$", MANUAL, re.M)
 
 @pytest.fixture
 def at_home(tmp_path, monkeypatch, short):
-    """A folder with what the manual speaks of: two environments, a module, a file of benchmarks, a free-threaded build on PATH."""
+    """A folder with what the manual speaks of: two environments, a module, a file of benchmarks, a free-threaded build
+    on PATH."""
     for name, label in {"old": GIL, "new": GIL, "bin": FREE_THREADED}.items():
         (tmp_path / name / "bin").mkdir(parents=True)
         (tmp_path / name / "bin" / "python").symlink_to(load(BY_LABEL[label]).python)

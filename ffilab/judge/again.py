@@ -11,7 +11,8 @@ from ffilab.run.errors import UserError
 def rows(folder: Path, whatever_the_controls: bool = False) -> list[dict]:
     """The ledger's rows for every chapter that has a session in this folder of records, in the order of the documents.
 
-    whatever_the_controls: judge even what a run's own controls would withhold; for tests with records that were cut down.
+    whatever_the_controls: judge even what a run's own controls would withhold; for tests with records that were cut
+    down.
     """
     judged_rows = []
     for chapter in claims.chapter_names():
@@ -24,7 +25,8 @@ def rows(folder: Path, whatever_the_controls: bool = False) -> list[dict]:
 
 
 def report(folder: Path, claim: str = "") -> str:
-    """The same in words: each claim, or one by its id, with a line for each part. Raises UserError if there is no such row."""
+    """The ledger in words: each claim, or one by its id, with a line for each part. Raises UserError if there is
+    none."""
     if not (ledger_rows := rows(folder)):
         raise UserError(f"There is no complete session of any chapter in {folder}.")
     if claim and not (ledger_rows := [row for row in ledger_rows if row["id"].lower() == claim.lower()]):

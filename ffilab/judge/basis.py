@@ -1,7 +1,7 @@
 """Describe what a number rests on: which levels were varied, and which were not and are unknown.
 
-A verdict speaks of a version of CPython only if the layouts of its interpreters were drawn. Where an interpreter has one
-layout, its own, the run knows this binary and no other.
+A verdict speaks of a version of CPython only if the layouts of its interpreters were drawn. Where an interpreter has
+one layout, its own, the run knows this binary and no other.
 """
 
 from ffilab.judge.estimates import Interval, Location
@@ -41,7 +41,10 @@ def in_words(rests_on: dict) -> str:
     }
     not_varied = ", ".join(what for what, is_unknown in unknown.items() if is_unknown)
     known = "; what another adds to a ratio of times is that of a kept study" if rests_on["sessions"] < 2 else ""
-    return f"{counted(rests_on['sessions'], 'session')}{known}; {'; '.join(drawn)}. Not varied, and so unknown: {not_varied}"
+    return (
+        f"{counted(rests_on['sessions'], 'session')}{known}; {'; '.join(drawn)}. Not varied, and so unknown: "
+        f"{not_varied}"
+    )
 
 
 # The two intervals of a comparison over layouts.

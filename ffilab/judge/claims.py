@@ -21,10 +21,11 @@ UNWRITTEN = ROOT / "book" / "claims.toml"
 class Claim:
     """One claim of a document: where it was said, what was published, and the tests that decide.
 
-    untested: parts of the claim that no experiment here tests, in words. not_measurable: why no measurement can decide the
-    claim, if none can. section: where it is measured, as page of its chapter and anchor of a heading, `loaders#takeaways`.
-    saw: what its author saw, with the published numbers. differs: what is otherwise here in method, setting or version, as
-    far as no run can contradict it.
+    untested: parts of the claim that no experiment here tests, in words. not_measurable: why no measurement can decide
+    the claim, if none can. section: where it is measured, as page of its chapter and anchor of a heading,
+    `loaders#takeaways`.
+    saw: what its author saw, with the published numbers. differs: what is otherwise here in method, setting or version,
+    as far as no run can contradict it.
     """
 
     id: str
@@ -51,7 +52,7 @@ class Declared:
     uses: tuple[str, ...] = ()
 
 
-def read(path: Path, chapter: str) -> Declared:
+def read_claims(path: Path, chapter: str) -> Declared:
     """One file of claims. Raises UserError, with what is wrong and where, for anything that it does not know."""
     try:
         text = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -70,7 +71,7 @@ def read(path: Path, chapter: str) -> Declared:
 
 def declared(chapter: str) -> Declared:
     """What a chapter of the book declares. Raises UserError if there is no such chapter."""
-    return read(NOTEBOOKS / chapter / "claims.toml", chapter)
+    return read_claims(NOTEBOOKS / chapter / "claims.toml", chapter)
 
 
 def chapter_names() -> list[str]:
@@ -81,7 +82,7 @@ def chapter_names() -> list[str]:
 def all_claims() -> list[Claim]:
     """Every claim, in the order of the documents: A1, A2, … D7. Raises UserError for an id that stands twice."""
     claims = [claim for chapter in chapter_names() for claim in declared(chapter).claims]
-    claims += read(UNWRITTEN, "").claims if UNWRITTEN.exists() else ()
+    claims += read_claims(UNWRITTEN, "").claims if UNWRITTEN.exists() else ()
     identifiers = set()
     for claim in claims:
         if claim.id in identifiers:

@@ -1,8 +1,10 @@
-"""What a run says of itself before any effect is looked at: arms without a difference, or with a known one, and who else ran.
+"""What a run says of itself before any effect is looked at: arms without a difference, or with a known one, and who
+else ran.
 
-A control withholds a number only if it shows a bias: equal arms that differ, or one per cent of work that is measured as
-another. It says nothing of precision, as an interval says that itself. What was disturbed has been measured again, or is left
-out (measure/noise.py); a number of which more than half stayed disturbed is withheld. All controls of a chapter share one level.
+A control withholds a number only if it shows a bias: equal arms that differ, or one per cent of work that is measured
+as another. It says nothing of precision, as an interval says that itself. What was disturbed has been measured again,
+or is left out (measure/noise.py); a number of which more than half stayed disturbed is withheld. All controls of a
+chapter share one level.
 """
 
 import importlib
@@ -27,16 +29,19 @@ if TYPE_CHECKING:
 NEGLIGIBLE = 0.01
 # The chance that any control of a sound chapter fails.
 ALARMS = 0.01
-# An arm of which so much more than of the others is left out, for a neighbour on its core, may have been measured at other moments.
+# An arm of which so much more than of the others is left out, for a neighbour on its core, may have been measured at
+# other moments.
 MUCH_MORE = 0.1
 
 
 @dataclass(frozen=True)
 class Check:
-    """What kind of check, of what, what was found, and whether it passed. size: how far it went, to name the worst of a kind.
+    """What kind of check, of what, what was found, and whether it passed. size: how far it went, to name the worst of a
+    kind.
 
-    source: the plan or the title of the experiment whose numbers rest on it; empty if it is shown only. bias: by how much these
-    are off for certain, on their scale (log: that of the logarithm, of ratios); infinity for "whatever it is".
+    source: the plan or the title of the experiment whose numbers rest on it; empty if it is shown only. bias: by how
+    much these are off for certain, on their scale (log: that of the logarithm, of ratios); infinity for "whatever it
+    is".
     """
 
     kind: str
@@ -55,8 +60,8 @@ class Check:
 
 @dataclass(frozen=True)
 class Control:
-    """An estimate whose true value is known; `settled` makes a check of it. Of equal arms the truth is a ratio of 1, or a difference
-    of 0."""
+    """An estimate whose true value is known; `settled` makes a check of it. Of equal arms the truth is a ratio of 1, or
+    a difference of 0."""
 
     kind: str
     what: str
@@ -66,7 +71,8 @@ class Control:
 
 
 def settled(found: list[Check | Control]) -> list[Check]:
-    """Make checks of all controls, at the level that they share (Bonferroni): a sound chapter fails in ALARMS of all runs."""
+    """Make checks of all controls, at the level that they share (Bonferroni): a sound chapter fails in ALARMS of all
+    runs."""
     several = sum(isinstance(control, Control) for control in found)
     level = 1 - ALARMS / max(1, several)
     return [_settled(control, level) if isinstance(control, Control) else control for control in found]
@@ -95,7 +101,8 @@ def off(interval: Interval, truth: float, log: bool = True) -> float:
 
 @once
 def everything(session) -> list[Check]:
-    """What every session is asked, and what the chapter asks of its own: `controls` of notebooks/<chapter>/numbers.py."""
+    """What every session is asked, and what the chapter asks of its own: `controls` of
+    notebooks/<chapter>/numbers.py."""
     chapter = importlib.import_module(f"notebooks.{session.chapter}.numbers")
     of_chapter = chapter.controls(session) if hasattr(chapter, "controls") else []
     return settled([*checks(session), *of_chapter])
@@ -119,7 +126,8 @@ def titles(session) -> list[str]:
 
 
 def disturbed(session, name: str) -> Check:
-    """How much of a plan or an experiment was measured again, and how much stayed disturbed: more than half of it, or of a case?"""
+    """How much of a plan or an experiment was measured again, and how much stayed disturbed: more than half of it, or
+    of a case?"""
     counts = session.disturbed(name)
     is_most = counts.is_most or (name not in session.plans and bool(session.mostly_lost(name)))
     share = counts.left_out / max(1, counts.planned)
@@ -127,28 +135,29 @@ def disturbed(session, name: str) -> Check:
 
 
 def repaired(session) -> str:
-    """Say in one line what was measured again and what is left out: "12 of 400 processes were measured again, 1 left out: other load"."""
+    """Say in one line what was measured again and what is left out: "12 of 400 processes were measured again, 1 left
+    out: other load"."""
     children = [line for each in (*session.earlier, session) for line in each.record.children]
     blocks = [block for name in session.plans for block in session.timed(name).blocks]
-    said = []
+    check_in_words = []
     for what, names, lines in (("processes", titles(session), children), ("blocks", session.plans, blocks)):
         if names:
             counts = Disturbed(*map(sum, zip(*(session.disturbed(name) for name in names))))
-            said.append(noise.said(counts, noise.most_frequent(lines), what))
-    return "; ".join(said)
+            check_in_words.append(noise.disturbed_in_words(counts, noise.most_frequent(lines), what))
+    return "; ".join(check_in_words)
 
 
 def unequal(name: str, record: Record) -> list[Check]:
-    """Are batches of all arms left out alike, where a neighbour on the core disturbed them? The worst arm; it is shown, and withholds
-    nothing."""
+    """Are batches of all arms left out alike, where a neighbour on the core disturbed them? The worst arm; it is shown,
+    and withholds nothing."""
     found = record.unequal
     if not found:
         return []
     level = 1 - (1 - LEVEL) / len(found)
     sure = {one: one.more - t_quantile(0.5 + level / 2, one.n - 1) * one.error for one in found}
     worst = max(sure, key=sure.get)
-    said = f"{worst.cell}: {worst.more:+.0%} of its batches, beside the others"
-    return [Check("left out alike", f"arms of {name!r}", said, sure[worst] <= MUCH_MORE, worst.more)]
+    check_in_words = f"{worst.cell}: {worst.more:+.0%} of its batches, beside the others"
+    return [Check("left out alike", f"arms of {name!r}", check_in_words, sure[worst] <= MUCH_MORE, worst.more)]
 
 
 def lost(name: str, record: Record) -> Check:
@@ -190,8 +199,8 @@ def pairs_of(record: Record, label: str) -> list[tuple[str, str]]:
 
 
 def withheld(checks: list[Check], numbers) -> dict[str, dict[str, str]]:
-    """Say which answers are withheld, by claim and `Rule.key`, and why: those on numbers made from what a failed check speaks of,
-    where the bias is more than the answer can bear. numbers: of a session, as `numbers.of` has them."""
+    """Say which answers are withheld, by claim and `Rule.key`, and why: those on numbers made from what a failed check
+    speaks of, where the bias is more than the answer can bear. numbers: of a session, as `numbers.of` has them."""
     from ffilab.judge.claims import declared
 
     failed = [check for check in checks if not check.passed and check.source]
@@ -205,17 +214,18 @@ def withheld(checks: list[Check], numbers) -> dict[str, dict[str, str]]:
             bearable = rule.bearable(log)
             for check in failed:
                 if check.source in number.rests_on and check.concerns(log) and check.bias > bearable:
-                    reasons.setdefault(claim.id, {}).setdefault(rule.key, said(check))
+                    reasons.setdefault(claim.id, {}).setdefault(rule.key, check_in_words(check))
     return reasons
 
 
-def said(check: Check) -> str:
+def check_in_words(check: Check) -> str:
     """Say what a check found, in one line."""
     return f"{check.kind}, {check.what}: {check.found}"
 
 
 def table(results: list[Check]) -> "pd.DataFrame":
-    """For the page, a row for each kind: how many passed, and the worst of them; those that did not pass each have their own."""
+    """For the page, a row for each kind: how many passed, and the worst of them; those that did not pass each have
+    their own."""
     import pandas as pd
 
     rows = []

@@ -1,7 +1,8 @@
-"""How often intervals hold what another session or build says: from the layouts of kept sessions, by the estimator of now.
+"""How often intervals hold what another session or build says: from the layouts of kept sessions, by the estimator of
+now.
 
-Sessions are as `book/evidence/sessions.json` keeps them: of each ratio the logarithms of its layouts by build, and of the restarts
-of one binary.
+Sessions are as `book/evidence/sessions.json` keeps them: of each ratio the logarithms of its layouts by build, and of
+the restarts of one binary.
 """
 
 import itertools
@@ -15,7 +16,8 @@ from scipy import stats
 from ffilab.judge import groups
 from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval, Location
 
-# What is counted, and the title of each. The first two are intervals at LEVEL for the centre, the third and the fourth predictions.
+# What is counted, and the title of each. The first two are intervals at LEVEL for the centre, the third and the fourth
+# predictions.
 KINDS = {
     "another_session": "another session, same build",
     "another_build": "another session and build",
@@ -27,7 +29,8 @@ KINDS = {
 
 @dataclass(frozen=True)
 class One:
-    """What one session says of a ratio on one build. layouts: logarithms. binary: the estimate of one binary, if it is of this build."""
+    """What one session says of a ratio on one build. layouts: logarithms. binary: the estimate of one binary, if it is
+    of this build."""
 
     session: int
     build: str
@@ -65,7 +68,8 @@ def honest(freedom: float) -> float:
 
 
 def inside(found: list[One]) -> dict[str, list[bool]]:
-    """For each kind: was what the second of two sessions says inside the interval of the first? Over all ordered pairs."""
+    """For each kind: was what the second of two sessions says inside the interval of the first? Over all ordered
+    pairs."""
     held: dict[str, list[bool]] = {kind: [] for kind in KINDS}
     bounds = [(one.over.at(), one.over.another_session, one.over.next_build) for one in found]
     binaries = [one.binary.at() if one.binary else None for one in found]
@@ -85,8 +89,8 @@ def inside(found: list[One]) -> dict[str, list[bool]]:
 
 
 def rows(sessions: list[dict]) -> list[dict]:
-    """A row for each ratio: shares of each kind (None if there is no pair), the honest share, and the median half-widths of an interval
-    over layouts and of one binary (fractions)."""
+    """A row for each ratio: shares of each kind (None if there is no pair), the honest share, and the median
+    half-widths of an interval over layouts and of one binary (fractions)."""
     known = []
     for name in sessions[0]["ratios"] if sessions else ():
         found = of_ratio([session for session in sessions if name in session["ratios"]], name)

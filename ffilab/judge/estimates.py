@@ -9,7 +9,7 @@ from functools import cache
 from typing import ClassVar
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 from ffilab.judge.interval import Estimate, Interval, known  # noqa: F401
 
@@ -31,8 +31,9 @@ def trimmed(n: int) -> int:
     return int(TRIM * n) if n >= TRIMMED_FROM else 0
 
 
-# A page asks for the same few some ten thousand times.
-t_quantile = cache(lambda probability, freedom: float(stats.t.ppf(probability, freedom)))
+# A page asks for the same few some ten thousand times, and checks of arguments take the longest.
+t_quantile = cache(lambda probability, freedom: float(special.stdtrit(freedom, probability)))
+beta_quantile = cache(lambda probability, a, b: float(stats.beta.ppf(probability, a, b)))
 
 
 @dataclass(frozen=True)
@@ -40,14 +41,15 @@ class Location(Estimate):
     """Centre of independent values (restarts, processes): 20 % trimmed mean with its t interval.
 
     Tukey and McLaughlin 1963; Wilcox, Introduction to Robust Estimation, section 4.3: the standard error is that of the
-    winsorised values over 1 - 2 TRIM, with the number of values left after trimming, less one, as degrees of freedom. Below
-    TRIMMED_FROM values nothing is trimmed: there it would cover too seldom. A bootstrap's bounds cannot leave the values, and
-    of five values cannot reach this level at all; this one does, and needs no resampling. Each side errs in 1.0 to 1.5 % of
-    simulated normal runs instead of 1 % (tests/test_statistics.py).
+    winsorised values over 1 - 2 TRIM, with the number of values left after trimming, less one, as degrees of freedom.
+    Below TRIMMED_FROM values nothing is trimmed: there it would cover too seldom. A bootstrap's bounds cannot leave the
+    values, and of five values cannot reach this level at all; this one does, and needs no resampling. Each side errs in
+    1.0 to 1.5 % of simulated normal runs instead of 1 % (tests/test_statistics.py).
     log: the values are logarithms, and the interval is that of a ratio.
-    sessions: how many the values come from. So often somebody looked, and could have stopped: the chance to err is shared out
-    among the looks. floor: the part of the error that no further run of these sessions can lower. stays: the part of that which no
-    further session lowers either: what builds add. spread, spread_freedom: standard deviation of layouts within a session.
+    sessions: how many the values come from. So often somebody looked, and could have stopped: the chance to err is
+    shared out among the looks. floor: the part of the error that no further run of these sessions can lower. stays: the
+    part of that which no further session lowers either: what builds add. spread, spread_freedom: standard deviation of
+    layouts within a session.
     """
 
     centre: float
@@ -79,7 +81,8 @@ class Location(Estimate):
 
     @classmethod
     def mean(cls, values: np.ndarray, log: bool = False) -> "Location":
-        """Plain mean with its t interval: of values that fall into classes, where a trimmed mean is the centre of none."""
+        """Plain mean with its t interval: of values that fall into classes, where a trimmed mean is the centre of
+        none."""
         n = len(values)
         if n < MIN_VALUES:
             return cls.of(values, log)
@@ -91,7 +94,8 @@ class Location(Estimate):
 
     @property
     def another_session(self) -> Interval:
-        """Where another session like one of these will come out with a chance of PREDICTION_LEVEL: √2 errors away, of one session.
+        """Where another session like one of these will come out with a chance of PREDICTION_LEVEL: √2 errors away, of
+        one session.
 
         NaN bounds if nothing is known of what a session adds.
         """
@@ -101,7 +105,8 @@ class Location(Estimate):
 
     @property
     def next_build(self) -> Interval:
-        """Where one more layout, of a build by the same recipe, will come out with a chance of PREDICTION_LEVEL, measured once.
+        """Where one more layout, of a build by the same recipe, will come out with a chance of PREDICTION_LEVEL,
+        measured once.
 
         NaN bounds if no layouts were drawn: then nothing is known of the next build.
         """
@@ -109,7 +114,7 @@ class Location(Estimate):
         return self._around(PREDICTION_LEVEL, self.spread_freedom, scatter)
 
     def widened(self, factor: float) -> "Location":
-        """The same with an error so many times as large."""
+        """The estimate with an error so many times as large."""
         return self if factor == 1 or math.isnan(self.error) else replace(self, error=self.error * factor)
 
     def _shared(self, level: float) -> float:
@@ -123,7 +128,7 @@ class Location(Estimate):
     @property
     def _errors_away(self) -> float:
         """How many errors large an effect is that an interval at LEVEL tells from none with a power of 0.8."""
-        return float(stats.t.ppf([0.5 + self._shared(LEVEL) / 2, POWER], self.freedom).sum())
+        return sum(t_quantile(part, self.freedom) for part in (0.5 + self._shared(LEVEL) / 2, POWER))
 
     @property
     def mde(self) -> float:
@@ -132,11 +137,13 @@ class Location(Estimate):
         return math.expm1(effect) if self.log else effect
 
     def factor(self, gap: float) -> float:
-        """How many times as many values of these sessions would tell a distance of `gap` with a power of 0.8; infinity if none would."""
+        """How many times as many values of these sessions would tell a distance of `gap` with a power of 0.8; infinity
+        if none would."""
         return self._times(gap, self.floor)
 
     def sessions_for(self, gap: float) -> float:
-        """How many sessions like these, all in all, would tell a distance of `gap` with a power of 0.8; infinity if none would."""
+        """How many sessions like these, all in all, would tell a distance of `gap` with a power of 0.8; infinity if
+        none would."""
         return self.sessions * self._times(gap, self.stays)
 
     def _times(self, gap: float, stays: float) -> float:
@@ -169,8 +176,8 @@ class Share(Estimate):
     def at(self, level: float = LEVEL) -> Interval:
         # As scipy.stats.binomtest(...).proportion_ci(method="exact") says, which searches for it.
         k, n, tail = self.events, self.trials, (1 - level) / 2
-        low = float(stats.beta.ppf(tail, k, n - k + 1)) if k else 0.0
-        high = float(stats.beta.ppf(1 - tail, k + 1, n - k)) if k < n else 1.0
+        low = beta_quantile(tail, k, n - k + 1) if k else 0.0
+        high = beta_quantile(1 - tail, k + 1, n - k) if k < n else 1.0
         return Interval(k / n, low, high)
 
     def never(self, rate: float) -> bool:
@@ -238,8 +245,8 @@ class Counted(Estimate):
 
 @dataclass(frozen=True)
 class Ranked(Estimate):
-    """The median of independent ratios, some of them zero or infinite, with the interval of the sign test: it ends at a ratio,
-    and may have no end. At LEVEL it takes seven of them, in all sessions.
+    """The median of independent ratios, some of them zero or infinite, with the interval of the sign test: it ends at a
+    ratio, and may have no end. At LEVEL it takes seven of them, in all sessions.
 
     ratios: in rising order.
     """
@@ -274,12 +281,12 @@ class Ranked(Estimate):
 class Spread(Estimate):
     """Largest over smallest of so many cases drawn from many, each measured without noise: a ratio, 1 if all are equal.
 
-    One-way random effects of logarithms: the variance between cases is that of their means, less what the scatter within
-    cases explains, with its exact F interval (Searle, Casella and McCulloch, Variance Components, 1992, section 3.6). The
-    cases are the units: the interval is about all cases that could have been drawn.
-    of_means: variance of the cases' means. noise: the part of it that the scatter within explains. rounds: how many of a case
-    count, without those that were trimmed (Yuen 1974 gives their degrees of freedom). span: expected range of so many standard
-    normal values.
+    One-way random effects of logarithms: the variance between cases is that of their means, less what the scatter
+    within cases explains, with its exact F interval (Searle, Casella and McCulloch, Variance Components, 1992, section
+    3.6). The cases are the units: the interval is about all cases that could have been drawn.
+    of_means: variance of the cases' means. noise: the part of it that the scatter within explains. rounds: how many of
+    a case count, without those that were trimmed (Yuen 1974 gives their degrees of freedom). span: expected range of so
+    many standard normal values.
     """
 
     of_means: float

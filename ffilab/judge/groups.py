@@ -1,11 +1,12 @@
 """What a session and a build add to an interval that is made of layouts or processes.
 
-Three builds or two sessions know next to nothing of their own scatter: with two degrees of freedom t is 6.96, and ten times the
-work bought a *wider* interval. So the variance ratio (between groups, over what the values within them explain) is moderated, as
-in Smyth 2004 (Stat. Appl. Genet. Mol. Biol. 3, no. 1): what is known of other ratios counts as PRIOR_FREEDOM degrees of freedom,
-and the groups at hand count with their own. What is known is the kept study `book/evidence/coverage.json`: 17 ratios, 12 sessions,
-3 builds. Pooled over its ratios and not over those of the plan at hand: that is plainer, a number then depends on its own values
-alone, and simulated coverage is the same (tests/test_groups.py).
+Three builds or two sessions know next to nothing of their own scatter: with two degrees of freedom t is 6.96, and ten
+times the work bought a *wider* interval. So the variance ratio (between groups, over what the values within them
+explain) is moderated, as in Smyth 2004 (Stat. Appl. Genet. Mol. Biol. 3, no. 1): what is known of other ratios counts
+as PRIOR_FREEDOM degrees of freedom, and the groups at hand count with their own. What is known is the kept study
+`book/evidence/coverage.json`: 17 ratios, 12 sessions, 3 builds. Pooled over its ratios and not over those of the plan
+at hand: that is plainer, a number then depends on its own values alone, and simulated coverage is the same
+(tests/test_groups.py).
 """
 
 import math
@@ -16,14 +17,16 @@ from scipy import stats
 
 from ffilab.judge.estimates import MIN_VALUES, Location
 
-# Standard deviation that a session adds to the logarithm of a ratio of two times. In the kept study the variance of a ratio's
-# centres over sessions, divided by its own mean squared error plus SESSION², has a 20 % trimmed mean over the ratios of 1 at
-# 0.37 %, and at 0.46 % without the two pairs of copies, to which a session adds nothing. On the scale of each ratio's own
-# error, as the noisy ones would decide a sum (`study`, in tests/test_groups.py, works it out again).
+# Standard deviation that a session adds to the logarithm of a ratio of two times. In the kept study the variance of a
+# ratio's centres over sessions, divided by its own mean squared error plus SESSION², has a 20 % trimmed mean over the
+# ratios of 1 at
+# 0.37 %, and at 0.46 % without the two pairs of copies, to which a session adds nothing. On the scale of each ratio's
+# own error, as the noisy ones would decide a sum (`study`, in tests/test_groups.py, works it out again).
 SESSION = 0.004
-# Degrees of freedom of what is known beforehand. Of builds, and of sessions where SESSION is not known: by Smyth's estimate the
-# study's ratios scatter as with 3 about builds (one of 17 has an effect); with 6 three builds make narrower intervals than one.
-# Of SESSION itself: they scatter as with more than 100; the study's own sessions, less one, are taken.
+# Degrees of freedom of what is known beforehand. Of builds, and of sessions where SESSION is not known: by Smyth's
+# estimate the study's ratios scatter as with 3 about builds (one of 17 has an effect); with 6 three builds make
+# narrower intervals than one. Of SESSION itself: they scatter as with more than 100; the study's own sessions, less
+# one, are taken.
 PRIOR_FREEDOM, SESSION_FREEDOM = 6, 11
 # A scatter that is no scatter: made-up values without any, but for rounding.
 NOTHING = 1e-9
@@ -70,9 +73,9 @@ def is_whole(estimate) -> bool:
 def combined(parts: list[Location], adds: float = 0.0) -> Location:
     """One estimate from one of each session: the mean of their centres.
 
-    adds: standard deviation that a session is known to add (SESSION, of ratios of times; 0 where nothing is known). The error of one
-    session's centre is its own and `adds`, with Satterthwaite's (1946) degrees of freedom; of several their scatter counts beside
-    it, see the head of this file.
+    adds: standard deviation that a session is known to add (SESSION, of ratios of times; 0 where nothing is known). The
+    error of one session's centre is its own and `adds`, with Satterthwaite's (1946) degrees of freedom; of several
+    their scatter counts beside it, see the head of this file.
     """
     own = float(np.mean([part.error**2 for part in parts]))
     freedom = sum(part.freedom for part in parts)
@@ -93,7 +96,7 @@ def combined(parts: list[Location], adds: float = 0.0) -> Location:
 
 
 def with_builds(location: Location, values: np.ndarray, sessions: list, builds: list) -> Location:
-    """The same estimate with what builds add to it, if its layouts were linked from several: see the head of this file.
+    """An estimate with what builds add to it, if its layouts were linked from several: see the head of this file.
 
     values, sessions, builds: of each layout. Another session has the same builds: they do not become more with it.
     """
@@ -104,15 +107,19 @@ def with_builds(location: Location, values: np.ndarray, sessions: list, builds: 
     parts = [centred[builds == build] for build in sorted(set(builds.tolist()))]
     if len(parts) < 2 or min(map(len, parts)) < 2 or not location.error > NOTHING:
         return location
-    between = len(parts) - 1
-    ratio = float(stats.f_oneway(*parts).statistic)
-    moderated = (PRIOR_FREEDOM + between * ratio) / (PRIOR_FREEDOM + between)
-    if moderated <= 1:
+    return wider_by_builds(location, float(stats.f_oneway(*parts).statistic), len(parts))
+
+
+def wider_by_builds(location: Location, ratio: float, builds: int) -> Location:
+    """The same estimate, wider by what builds add. ratio: variance between so many builds over that within them."""
+    between = builds - 1
+    more = (PRIOR_FREEDOM + between * ratio) / (PRIOR_FREEDOM + between)
+    if more <= 1:
         return location
     own = location.error**2 - location.floor**2
-    wider = _with(location, [(own * moderated, PRIOR_FREEDOM + between), (location.floor**2, SESSION_FREEDOM)])
+    wider = _with(location, [(own * more, PRIOR_FREEDOM + between), (location.floor**2, SESSION_FREEDOM)])
     # What builds add is lowered by neither layouts nor sessions.
-    stays = math.sqrt(own * (moderated - 1))
+    stays = math.sqrt(own * (more - 1))
     return replace(wider, floor=math.hypot(location.floor, stays), stays=stays)
 
 

@@ -30,7 +30,8 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Interval(Estimate):
-    """A number with its bounds, in its own unit. As an estimate: one that was worked out at one level, and is known at no other."""
+    """A number with its bounds, in its own unit. As an estimate: one that was worked out at one level, and is known at
+    no other."""
 
     value: float
     low: float
@@ -68,7 +69,7 @@ class Interval(Estimate):
         return Interval(function(self.value), function(self.low), function(self.high))
 
     def __neg__(self) -> "Interval":
-        """The same difference the other way round."""
+        """The difference the other way round."""
         return Interval(-self.value, -self.high, -self.low)
 
     @property
@@ -78,7 +79,7 @@ class Interval(Estimate):
 
     @property
     def inverse(self) -> "Interval":
-        """The same ratio the other way round; of a bound of zero it has no end."""
+        """The ratio the other way round; where a bound is zero it has no end."""
         value, high, low = (1 / bound if bound else math.inf for bound in (self.value, self.low, self.high))
         return Interval(value, low, high)
 

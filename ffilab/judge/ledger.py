@@ -21,8 +21,8 @@ from ffilab.run.paths import RESULTS
 
 @dataclass(frozen=True)
 class Given:
-    """What one claim is judged by. numbers: of its chapter, or of several; None if none was measured. withheld: by `Rule.key`, which answers
-    are not given, and why."""
+    """What one claim is judged by. numbers: of its chapter, or of several; None if none was measured. withheld: by
+    `Rule.key`, which answers are not given, and why."""
 
     numbers: Mapping[str, Number]
     provenance: dict
@@ -39,18 +39,20 @@ def answers(session) -> dict[tuple[str, Rule], Answer]:
     return {
         (claim.id, rule): Answer(OPEN, f"withheld: {answer.reason}") if answer.verdict == verdicts.WITHHELD else answer
         for claim in declared(session.chapter).claims
-        for rule, answer in verdicts.answers(claim, numbers.of(session), withheld.get(claim.id, {}))
+        for rule, answer in verdicts.answers(claim, numbers.numbers_of(session), withheld.get(claim.id, {}))
     }
 
 
 @once
 def _withheld(session) -> dict[str, dict[str, str]]:
     """What the controls withhold; nothing of a smoke test, which says nothing anyhow."""
-    return controls.withheld(controls.everything(session), numbers.of(session)) if session.budget.is_result else {}
+    return (
+        controls.withheld(controls.everything(session), numbers.numbers_of(session)) if session.budget.is_result else {}
+    )
 
 
 def sides(session, sizes: bool = False) -> dict[tuple[str, str], str]:
-    """The same in a word, by claim and number, without those on sizes; or those on sizes alone."""
+    """The answers of a session's tests in a word, by claim and number: without those on sizes, or those alone."""
     return {
         (claim, rule.number): answer.verdict
         for (claim, rule), answer in answers(session).items()
@@ -59,8 +61,8 @@ def sides(session, sizes: bool = False) -> dict[tuple[str, str], str]:
 
 
 def judge(claim: Claim, given: Given | None) -> dict:
-    """One row of the ledger. given: None if its chapter was not measured. Raises ValueError if a test asks for a number of another name:
-    a renamed or forgotten number is an error, and no weaker test."""
+    """One row of the ledger. given: None if its chapter was not measured. Raises ValueError if a test asks for a number
+    of another name: a renamed or forgotten number is an error, and no weaker test."""
     row = {
         **{key: getattr(claim, key) for key in ("id", "chapter", "claim", "published", "where")},
         "numbers": {},
@@ -129,7 +131,7 @@ def given_by(session, whatever_the_controls: bool = False) -> dict[Claim, Given]
     """What a session gives to each claim of its chapter."""
     withheld = {} if whatever_the_controls else _withheld(session)
     return {
-        claim: Given(numbers.of(session), session.provenance, withheld.get(claim.id, {}))
+        claim: Given(numbers.numbers_of(session), session.provenance, withheld.get(claim.id, {}))
         for claim in declared(session.chapter).claims
     }
 
@@ -140,7 +142,8 @@ def judged(session, whatever_the_controls: bool = False) -> list[dict]:
 
 
 def counts_of(row: dict) -> str:
-    """How the parts of a row were answered, without its sizes and what stands beside it: `3 yes, 1 no`. Empty if it has none."""
+    """How the parts of a row were answered, without its sizes and what stands beside it: `3 yes, 1 no`. Empty if it has
+    none."""
     return verdicts.counts([part["verdict"] for part in row["parts"] if is_part(part)])
 
 
@@ -185,8 +188,8 @@ def in_lines(row: dict) -> list[str]:
 
 
 def expected_wrong(rows: list[dict]) -> float:
-    """How many wrong answers the book's level lets one expect in a ledger, at most: one chance for each part, and each size, that an
-    interval answered."""
+    """How many wrong answers the book's level lets one expect in a ledger, at most: one chance for each part, and each
+    size, that an interval answered."""
     by_interval = 0
     for part in [part for row in rows for part in row["parts"] if part["number"] not in row["counted"]]:
         rule = KINDS[part["kind"]]
@@ -196,10 +199,11 @@ def expected_wrong(rows: list[dict]) -> float:
 
 
 def trusted(rows: list[dict]) -> str:
-    """The same in a sentence."""
+    """How many wrong answers are to be expected among those of the ledger, in a sentence."""
     answered = sum(part["verdict"] in (YES, NO) for row in rows for part in row["parts"])
     return (
-        f"{answered} parts and sizes are answered, each at the level of its interval, {LEVEL:.0%}: {expected_wrong(rows):.2f} wrong answers are "
+        f"{answered} parts and sizes are answered, each at the level of its interval, {LEVEL:.0%}: "
+        f"{expected_wrong(rows):.2f} wrong answers are "
         "to be expected among them at most, as far as the intervals cover what they say."
     )
 
@@ -207,8 +211,9 @@ def trusted(rows: list[dict]) -> str:
 def collect(sessions: dict[str, Session | None], stale: dict[str, list[str]] | None = None) -> list[dict]:
     """Judge every claim from the records of the chapters, write `ledger.json`, return its rows.
 
-    sessions: by chapter the one that its page was made from; None if its records are gone. stale: by chapter, what has changed since its
-    page was made; it becomes a field of the row. Records of another version, which lack what is asked for, are not judged.
+    sessions: by chapter the one that its page was made from; None if its records are gone. stale: by chapter, what has
+    changed since its page was made; it becomes a field of the row. Records of another version, which lack what is asked
+    for, are not judged.
     """
     stale, judged_rows, lacking = stale or {}, {}, {}
     for chapter, session in sessions.items():

@@ -1,7 +1,9 @@
 """The numbers of a chapter, by name: the only way out of its records.
 
-`numbers(session)` in notebooks/<chapter>/numbers.py returns a dictionary: the name of each number that a claim or a sentence speaks of,
-and the function that makes it. That returns an estimate (an interval is one), or the reason why there is none. A number is made when it is first asked for, and what is read of the session meanwhile is what it rests on.
+`numbers(session)` in notebooks/<chapter>/numbers.py returns a dictionary: the name of each number that a claim or a
+sentence speaks of, and the function that makes it. That returns an estimate (an interval is one), or the reason why
+there is none. A number is made when it is first asked for, and what is read of the session meanwhile is what it rests
+on.
 """
 
 import importlib
@@ -37,7 +39,8 @@ class Number:
 class Numbers:
     """All numbers of a session; {GIL} and {FREE_THREADED} in a name stand for the labels of the chapter pair.
 
-    Several sessions (`make more`) are groups: a number that is made of processes alone is put together from what each session says.
+    Several sessions (`make more`) are groups: a number that is made of processes alone is put together from what each
+    session says.
     """
 
     def __init__(self, session, make: Makers):
@@ -73,7 +76,8 @@ class Numbers:
         return Number(made, "", rests_on)
 
     def _of_sessions(self, name: str, whole: Number) -> Number:
-        """Processes of one session are not independent. Of timed plans `statistics.over_units` has seen to that, and events are counted."""
+        """Processes of one session are not independent. Of timed plans `statistics.over_units` has seen to that, and
+        events are counted."""
         if not self.session.earlier or whole.estimate is None:
             return whole
         estimate = whole.estimate
@@ -93,12 +97,14 @@ class Numbers:
         if self._each is None:
             titles = {line["title"] for line in self.session.record.experiments}
             healed = {title for title in titles if not self.session.mostly_lost(title)}
-            self._each = [(of(one), {title for title in healed if one.mostly_lost(title)}) for one in self.session.each]
+            self._each = [
+                (numbers_of(one), {title for title in healed if one.mostly_lost(title)}) for one in self.session.each
+            ]
         return self._each
 
 
 @once
-def of(session) -> Numbers:
+def numbers_of(session) -> Numbers:
     """The numbers of a session."""
     chapter = importlib.import_module(f"notebooks.{session.chapter}.numbers")
     return Numbers(session, chapter.numbers(session))

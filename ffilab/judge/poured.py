@@ -1,13 +1,12 @@
 """What is poured into the forms of sentences: numbers, other sentences, lists. The head of sentences.py explains it."""
 
-import math
 import re
 from collections.abc import Callable, Iterable
 
 from ffilab.judge.estimates import Interval
 from ffilab.judge.numbers import NOT_MEASURED as NOT_MADE
 from ffilab.judge.numbers import Number
-from ffilab.judge.wording import NOT_MEASURED, capital, joins, listed, number, text
+from ffilab.judge.wording import NOT_MEASURED, capital, joins, listed, text
 
 NOTHING = "Too little was measured here to say."
 # As the end of a sentence.
@@ -36,7 +35,6 @@ CHANGES: dict[str, Callable[[Interval], Interval]] = {
     "inverse": lambda interval: interval.inverse,
     "negative": lambda interval: -interval,
     "excess": lambda interval: interval.map(lambda value: value - 1),
-    "share": lambda interval: interval.map(lambda value: min(max(value, 0.0), 1.0)),
     "percent": lambda interval: interval.map(lambda value: 100 * value),
 }
 
@@ -53,10 +51,7 @@ class Poured:
     def __format__(self, spec: str) -> str:
         if self._interval is None:
             return NOT_MEASURED
-        unit = spec.lstrip("+~")
-        width = 2 * self._interval.half_width
-        if spec.startswith("~") and self._interval.low > 0 and self._interval.value < width < math.inf:
-            return ends(self._interval, unit)
+        unit = spec.lstrip("+")
         sign = "+" if spec.startswith("+") and self._interval.value > 0 else ""
         return sign + text(self._interval, unit, 100 if unit == "%" else 1)
 
@@ -70,14 +65,9 @@ class Poured:
         return Digits(value) if isinstance(value, float) else value
 
 
-def ends(interval: Interval, unit: str) -> str:
-    """An interval without the number in it, which says nothing."""
-    low, high = number(interval.low, interval.low), number(interval.high, interval.half_width)
-    return f"anything from {low} to {high}{' ' if unit else ''}{unit}"
-
-
 def grouped(said: Iterable[str], between: str = "") -> str:
-    """What holds for several items, once with its items; see the head of this file. (s) and (es) are a verb's, of one item."""
+    """What holds for several items, once with its items; see the head of this file. (s) and (es) are a verb's, of one
+    item."""
     kinds: dict[str, list[str]] = {}
     for one in said:
         head, _, item = one.partition("|")

@@ -24,7 +24,8 @@ def chosen(frame: pd.DataFrame, **which) -> pd.DataFrame:
 
 
 def interval_of(frame: pd.DataFrame, column: str, **which) -> Interval | None:
-    """Trimmed mean of a column with its interval, leaving out what is missing; None if nothing is there. Its sessions are groups."""
+    """Trimmed mean of a column with its interval, leaving out what is missing; None if nothing is there. Its sessions
+    are groups."""
     rows = chosen(frame, **which)
     values = pd.to_numeric(rows[column])
     sessions = rows["session"][values.notna()].tolist() if "session" in rows else [0] * values.count()
@@ -50,9 +51,9 @@ def difference(left: np.ndarray, right: np.ndarray) -> Location | None:
 def ratio(left: np.ndarray, right: np.ndarray, *, classes: bool = False) -> Estimate | None:
     """Ratio of two cases, process by process; None if one is missing, negative, or nothing but zeros on both sides.
 
-    classes: the values fall into classes (one wait a request or two), of which a trimmed mean is the centre of none: then it is
-    the ratio of their expected values. A value of zero is a result, such as a server that was starved: then pairs are compared
-    by rank, and the interval may have no end (`estimates.Ranked`).
+    classes: the values fall into classes (one wait a request or two), of which a trimmed mean is the centre of none:
+    then it is the ratio of their expected values. A value of zero is a result, such as a server that was starved: then
+    pairs are compared by rank, and the interval may have no end (`estimates.Ranked`).
     """
     n = min(len(left), len(right))
     left, right = np.asarray(left[:n], dtype=float), np.asarray(right[:n], dtype=float)
@@ -67,8 +68,8 @@ def ratio(left: np.ndarray, right: np.ndarray, *, classes: bool = False) -> Esti
 
 
 def ratio_of_means(left: np.ndarray, right: np.ndarray) -> Location:
-    """Expected value of one group over that of another, process by process, with the error of a ratio of means: the scatter of
-    what is left of each pair (Cochran, Sampling Techniques, 1977, section 6.4)."""
+    """Expected value of one group over that of another, process by process, with the error of a ratio of means: the
+    scatter of what is left of each pair (Cochran, Sampling Techniques, 1977, section 6.4)."""
     one, other = left.mean(), right.mean()
     return replace(Location.mean(left / one - right / other), centre=math.log(one / other), log=True)
 
@@ -81,8 +82,8 @@ DRAWS = 20_000
 def extremes(logs: np.ndarray) -> Interval:
     """The slowest fifth of many cases over the fastest fifth, chosen in one half of the rounds, measured in the other.
 
-    logs: logarithms, shape (cases, rounds), paired within a round. The largest of many is too large, as noise has a part
-    in the choice; here it has none, so that noise alone gives 1. NaN with fewer than two rounds.
+    logs: logarithms, shape (cases, rounds), paired within a round. The largest of many is too large, as noise has a
+    part in the choice; here it has none, so that noise alone gives 1. NaN with fewer than two rounds.
     """
     count = max(1, round(FIFTH * len(logs)))
     halves = (slice(0, None, 2), slice(1, None, 2))
@@ -103,7 +104,8 @@ def expected_range(cases: int) -> float:
 
 
 def centres(values: np.ndarray) -> np.ndarray:
-    """Trimmed mean over the last axis, the centre of `estimates.Location`: one value that is far off does not move it."""
+    """Trimmed mean over the last axis, the centre of `estimates.Location`: one value that is far off does not move
+    it."""
     n = values.shape[-1]
     cut = estimates.trimmed(n)
     return np.sort(values, axis=-1)[..., cut : n - cut].mean(axis=-1)
@@ -112,10 +114,10 @@ def centres(values: np.ndarray) -> np.ndarray:
 def range_without_noise(logs: np.ndarray, span_of: int | None = None) -> Spread:
     """Expected largest over smallest of so many cases if each were measured without noise: see `estimates.Spread`.
 
-    logs: logarithms, shape (cases, rounds). span_of: of how many cases the range is meant; of as many as there are, if not
-    given. A case counts by its trimmed mean, and its noise is that of a trimmed mean (winsorised, see `estimates.Location`):
-    a single round may be off by a fifth, and would pass for a difference between cases, or drown one. Rounds that were
-    trimmed give no degrees of freedom.
+    logs: logarithms, shape (cases, rounds). span_of: of how many cases the range is meant; of as many as there are, if
+    not given. A case counts by its trimmed mean, and its noise is that of a trimmed mean (winsorised, see
+    `estimates.Location`): a single round may be off by a fifth, and would pass for a difference between cases, or drown
+    one. Rounds that were trimmed give no degrees of freedom.
     """
     cases, rounds = logs.shape
     by_case = [estimates.Location.of(row) for row in logs]
@@ -125,7 +127,8 @@ def range_without_noise(logs: np.ndarray, span_of: int | None = None) -> Spread:
 
 
 def ratio_of_groups(left: np.ndarray, right: np.ndarray) -> Estimate | None:
-    """Centre of one group of values over that of another, independent one, from their logarithms; None if one is missing."""
+    """Centre of one group of values over that of another, independent one, from their logarithms; None if one is
+    missing."""
     first, second = Location.of(left, log=True), Location.of(right, log=True)
     if not min(first.n, second.n):
         return None

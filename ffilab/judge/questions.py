@@ -1,11 +1,13 @@
-"""Questions on an interval that code asks for a picture, a list or an exercise, answered by the rules. A sentence asks by itself."""
+"""Questions on an interval that code asks for a picture, a list or an exercise, answered by the rules. A sentence asks
+by itself."""
 
 from ffilab.judge.estimates import Interval
 from ffilab.judge.rules import NO, OPEN, YES, Equal, Side
 
 
 def above(interval: Interval, limit: float) -> str:
-    """Does the number lie above a limit? No if it lies below; open if its interval contains the limit, or is not known."""
+    """Does the number lie above a limit? No if it lies below; open if its interval contains the limit, or is not
+    known."""
     return Side("", direction="above", null=limit, interest=0.0).answer(interval).verdict
 
 

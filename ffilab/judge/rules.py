@@ -1,7 +1,7 @@
 """The kinds of tests that a part of a claim can have, each with three answers: yes, no, open.
 
-Laws, tested with hypothesis: a narrower interval inside a wider one never turns an answer into its opposite, and a wider
-one never decides what a narrower one left open. Ignorance is no refutation, and width is no agreement.
+Laws, tested with hypothesis: a narrower interval inside a wider one never turns an answer into its opposite, and a
+wider one never decides what a narrower one left open. Ignorance is no refutation, and width is no agreement.
 """
 
 import math
@@ -12,8 +12,8 @@ from ffilab.judge.estimates import LEVEL, Counted, Estimate, Interval, Location,
 
 YES, NO, OPEN = "yes", "no", "open"
 DIRECTIONS = ("above", "below")
-# Which experiment decides: the one that its author ran, run again, or the corrected one. What stands beside the claim, another
-# experiment or a question of ours, is answered and shown, and counts for no word and no size.
+# Which experiment decides: the one that its author ran, run again, or the corrected one. What stands beside the claim,
+# another experiment or a question of ours, is answered and shown, and counts for no word and no size.
 CORRECTED, BESIDE = "corrected", "beside"
 EXPERIMENTS = ("as run", CORRECTED, BESIDE)
 
@@ -22,15 +22,14 @@ EXPERIMENTS = ("as run", CORRECTED, BESIDE)
 class Answer:
     """What a test says of a number, and why.
 
-    runs: how many runs (restarts, processes) it had. takes: how many times as many would probably decide it; NaN if that
-    cannot be said, infinity if no number of runs in these sessions does. sessions: how many of them would. no_effect: it does not hold because there is no effect of interest, which may be none at all.
+    runs: how many runs (restarts, processes) it had. takes: how many times as many would probably decide it; NaN if
+    that cannot be said, infinity if no number of runs in these sessions does. sessions: how many of them would.
     """
 
     verdict: str
     reason: str
     runs: int = 0
     takes: float = math.nan
-    no_effect: bool = False
     sessions: float = math.nan
 
 
@@ -39,8 +38,8 @@ class Rule:
     """What all kinds have.
 
     number: its name among those of its chapter. part: the part of the claim that it decides, in words;
-    where it is empty, `number` stands for it. experiment: one of EXPERIMENTS. hard: why `quick` seldom decides it, or why its
-    margin is narrow, where that is so (tests/test_characteristics.py).
+    where it is empty, `number` stands for it. experiment: one of EXPERIMENTS. hard: why `quick` seldom decides it, or
+    why its margin is narrow, where that is so (tests/test_characteristics.py).
     """
 
     number: str
@@ -105,7 +104,8 @@ class Rule:
 
 
 def _open(estimate: Estimate, reason: str, *bounds: float) -> Answer:
-    """No answer yet; with how many times as many runs, or how many sessions, would probably tell the estimate from all bounds."""
+    """No answer yet; with how many times as many runs, or how many sessions, would probably tell the estimate from all
+    bounds."""
     gap = math.nan
     value, is_log = estimate.at().value, isinstance(estimate, Location) and estimate.log
     if not is_log or min(bounds) > 0:
@@ -119,8 +119,8 @@ class Side(Rule):
     """The number lies on one side of `null`, by the smallest effect of interest or more.
 
     It holds if the whole interval lies beyond null + interest (null - interest for `below`), does not hold if it lies
-    wholly before that, and is undecided else. A negative interest is a margin: so far the number may lie on the wrong side
-    (a test of non-inferiority).
+    wholly before that, and is undecided else. A negative interest is a margin: so far the number may lie on the wrong
+    side (a test of non-inferiority).
     """
 
     direction: str = ""
@@ -150,7 +150,7 @@ class Side(Rule):
             where = f"{self.direction} {self.bound:g}"
             return Answer(YES, _whole(interval, where) + ", the margin" * (self.interest < 0), n)
         if interval.high < self.bound if above else interval.low > self.bound:
-            return Answer(NO, self._before(interval), n, no_effect=not interval.excludes(self.null))
+            return Answer(NO, self._before(interval), n)
         return _open(estimate, self._across(interval), self.bound)
 
     def _before(self, interval: Interval) -> str:
@@ -177,11 +177,11 @@ class Side(Rule):
 
 @dataclass(frozen=True)
 class Size(Rule):
-    """The number has the published size: within `margin` (a fraction of the published effect) of `published`, and `rounding`
-    more (absolute), by which the print may be off.
+    """The number has the published size: within `margin` (a fraction of the published effect) of `published`, and
+    `rounding` more (absolute), by which the print may be off.
 
-    It agrees if the whole interval lies within, differs if it lies wholly outside, and is not resolved else. A width that
-    reaches the margin is not agreement.
+    It agrees if the whole interval lies within, differs if it lies wholly outside, and is not resolved else. A width
+    that reaches the margin is not agreement.
     """
 
     null: float = math.nan
@@ -290,7 +290,8 @@ class Event(Rule):
 
 @dataclass(frozen=True)
 class Occurs(Event):
-    """It happens: one event proves it. None in N says no if all rates above `rate` are excluded: not seen, rarer than that."""
+    """It happens: one event proves it. None in N says no if all rates above `rate` are excluded: not seen, rarer than
+    that."""
 
     seen: ClassVar[str] = YES
     unseen: ClassVar[str] = NO
@@ -306,7 +307,8 @@ class Never(Event):
 
 @dataclass(frozen=True)
 class Conformance(Rule):
-    """True by construction if our code is right: the number is 1 (all checks passed). Nothing about the claim is tested."""
+    """True by construction if our code is right: the number is 1 (all checks passed). Nothing about the claim is
+    tested."""
 
     by_interval: ClassVar[bool] = False
 

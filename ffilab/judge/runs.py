@@ -1,12 +1,13 @@
 """Compare two records, of two runs or of two machines: `ffilab compare RUN_A RUN_B`.
 
-Times of two runs are not comparable: the machine drifts between them, and every arm drifts with it, the empty loop included.
-What can be compared is a ratio within each run, against a yardstick: one piece of work that every run times. The drift, the
-yardstick's own time in both runs, is a line of its own. Of processes each number is compared by itself, by title, interpreter and
-case; their times drift with the machine.
+Times of two runs are not comparable: the machine drifts between them, and every arm drifts with it, the empty loop
+included. What can be compared is a ratio within each run, against a yardstick: one piece of work that every run times.
+The drift, the yardstick's own time in both runs, is a line of its own. Of processes each number is compared by itself,
+by title, interpreter and case; their times drift with the machine.
 
-Among a hundred ratios that did not change two would be called so at the book's level. So p is adjusted for the number of rows
-(Benjamini and Hochberg 1995). Both sides of a ratio of times hold what a session adds (groups.py); of processes nothing is known of that.
+Among a hundred ratios that did not change two would be called so at the book's level. So p is adjusted for the number
+of rows (Benjamini and Hochberg 1995). Both sides of a ratio of times hold what a session adds (groups.py); of processes
+nothing is known of that.
 """
 
 import math
@@ -21,7 +22,7 @@ from ffilab.judge import statistics
 from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval, Location, difference
 from ffilab.measure.foreign import check
 from ffilab.measure.plan import EMPTY, control_pair
-from ffilab.measure.record import HOW, Record, medians, read
+from ffilab.measure.record import HOW, Record, medians, read_record
 from ffilab.run.errors import UserError
 
 # Of the plan.
@@ -35,7 +36,8 @@ CHANGED, UNCHANGED = "changed", "no change found"
 
 
 def yardstick(first: Record, second: Record, label: str) -> str:
-    """The arm against which all others of an interpreter are taken. Raises UserError if both records have none in common."""
+    """The arm against which all others of an interpreter are taken. Raises UserError if both records have none in
+    common."""
     for arm in YARDSTICKS:
         if first.has(label, arm) and second.has(label, arm):
             return arm
@@ -45,17 +47,19 @@ def yardstick(first: Record, second: Record, label: str) -> str:
 def compare_runs(first: Record, second: Record) -> pd.DataFrame:
     """One row per number that both records hold, as COLUMNS has it.
 
-    Of timed arms: the ratio to the yardstick in both (first and second, each an Interval), and the second over the first; the
-    rows of a yardstick hold its own times (ns), and their ratio is the drift; controls are left out. Of processes: see
-    `of_processes`. p: that nothing changed, adjusted for the number of rows; NaN where it cannot be told. Raises UserError
-    if a record was cut off, if one holds arms and the other processes, or if they have nothing in common.
+    Of timed arms: the ratio to the yardstick in both (first and second, each an Interval), and the second over the
+    first; the rows of a yardstick hold its own times (ns), and their ratio is the drift; controls are left out. Of
+    processes: see `of_processes`. p: that nothing changed, adjusted for the number of rows; NaN where it cannot be
+    told. Raises UserError if a record was cut off, if one holds arms and the other processes, or if they have nothing
+    in common.
     """
     if cut_off := [record.path for record in (first, second) if record.cut_off]:
         raise UserError(f"{cut_off[0]} was cut off: it is not the whole run. Measure again, or name another record.")
     timed = ["arms" in record.run["plan"] for record in (first, second)]
     if timed[0] != timed[1]:
         raise UserError(
-            "One record holds timed arms and the other child processes, one line each: name two records of one name, such as "
+            "One record holds timed arms and the other child processes, one line each: name two records of one name, "
+            "such as "
             "two session.jsonl."
         )
     rows = list((of_arms if timed[0] else of_processes)(first, second))
@@ -87,8 +91,8 @@ def of_arms(first: Record, second: Record) -> Iterator[tuple]:
 def of_processes(first: Record, second: Record) -> Iterator[tuple]:
     """The rows of experiments in processes: each number that a process brought back, by title, interpreter and case.
 
-    A number that is never zero or below is compared as a ratio, else as a difference. A row that a process brings back as one of
-    several is known by the texts in it, and by its place.
+    A number that is never zero or below is compared as a ratio, else as a difference. A row that a process brings back
+    as one of several is known by the texts in it, and by its place.
     """
     titles = dict.fromkeys(line["title"] for line in first.experiments)
     for title in titles:
@@ -110,8 +114,8 @@ def of_processes(first: Record, second: Record) -> Iterator[tuple]:
 
 
 def cases(record: Record, title: str) -> dict[tuple[str, ...], pd.DataFrame]:
-    """The numbers of an experiment by case: the interpreter first, then its factors and texts in words. Raises KeyError as
-    `Record.frame` does."""
+    """The numbers of an experiment by case: the interpreter first, then its factors and texts in words. Raises KeyError
+    as `Record.frame` does."""
     frame = record.frame(title)
     factors = {name for line in record.children if line["title"] == title for name in line["factors"]}
     names = [name for name in frame if name not in {"interpreter", *factors, *HOW}]
@@ -126,7 +130,8 @@ def cases(record: Record, title: str) -> dict[tuple[str, ...], pd.DataFrame]:
 
 
 def change(one: Location, other: Location) -> tuple[Interval, Interval, float, float, float, float]:
-    """Both, the second over the first (less it, if these are no logarithms) with its interval, and p that they are alike."""
+    """Both, the second over the first (less it, if these are no logarithms) with its interval, and p that they are
+    alike."""
     found = difference(other, one)
     interval = found.at()
     if not interval.is_known:
@@ -176,7 +181,7 @@ def report(paths: tuple[Path, Path]) -> str:
             raise UserError("Name two records: `make compare A=_build/records/….jsonl B=…`.")
         if not path.is_file():
             raise UserError(f"There is no record {path}: records are in _build/records, one .jsonl a run.")
-    first, second = map(read, paths)
+    first, second = map(read_record, paths)
     for path in paths:
         check(path)
     table = compare_runs(first, second)
@@ -188,7 +193,8 @@ def report(paths: tuple[Path, Path]) -> str:
     how = "Ratios within each run are compared, and no times."
     if of_processes:
         how = (
-            "Processes are compared, one value for each; times among them drift with the machine. What does not differ is not "
+            "Processes are compared, one value for each; times among them drift with the machine. What does not differ "
+            "is not "
             "listed."
         )
     lines = [in_one_sentence(judged, is_smoke, of_processes), f"{names[0]}, then {names[1]}: two runs, not one. {how}"]
@@ -200,7 +206,8 @@ def report(paths: tuple[Path, Path]) -> str:
         for row in table[table.arm == table.yardstick].itertuples()
     ]
     lines += [
-        f"  {row.interpreter:6} {row.arm:28} {shown(row.first)}, then {shown(row.second)}: {shown(Interval.of(row))}, {row.said}"
+        f"  {row.interpreter:6} {row.arm:28} {shown(row.first)}, then {shown(row.second)}: {shown(Interval.of(row))}, "
+        f"{row.said}"
         for row in (judged[judged.said == CHANGED] if of_processes else judged).itertuples()
     ]
     return "\n".join(lines)
@@ -220,7 +227,8 @@ def answer(row, is_smoke: bool) -> str:
 
 
 def in_one_sentence(judged: pd.DataFrame, is_smoke: bool, of_processes: bool) -> str:
-    """Say for a person what the comparison found. of_processes: by how much these differ between two sessions is not known."""
+    """Say for a person what the comparison found. of_processes: by how much these differ between two sessions is not
+    known."""
     changed = [f"{row.arm} on {row.interpreter}" for row in judged.itertuples() if row.said == CHANGED]
     many, which = f"{len(changed)} of {len(judged)} numbers", "; ".join(changed)
     if is_smoke:

@@ -12,8 +12,9 @@ FAST = {
 }
 
 
-def said(wrong: list[str], found: Comparison | Estimate, most: float = 1.1) -> list[str]:
-    """What to say, one line each: all that is `wrong`; if nothing is, whether the time is no more than `most` times the other's.
+def correct_then_fast(wrong: list[str], found: Comparison | Estimate, most: float = 1.1) -> list[str]:
+    """What to say, one line each: all that is `wrong`; if nothing is, whether the time is no more than `most` times the
+    other's.
 
     found: a comparison of arms, or the ratio of times of two cases.
     """

@@ -7,28 +7,30 @@
     no = "{Where}, a call through PyDLL takes {value.inverse} times as long as one through CDLL."
     open = "{Where}, no difference is seen: CDLL over PyDLL is {value}."
 
-`ask`: a rule on a number of the chapter, as in claims.toml (by itself: the number lies above `null`), or a test of the ledger ({claim,
-number}; on its size with kind = "size"), or whether a number is there at all (kind = "there"), or whether its whole interval lies above that of another one ({number,
-than}); or a list of them. A form stands under the answers, in the order of the questions: "yes no". A * stands for any answer; what
-is left out at the end, or a -, is not looked at, so that its number need not be there. The first form that fits is taken, and there must
-be one for all answers; a sentence that asks nothing has one, `text`. `few`: where a number that is looked at is not there, or has no
+`ask`: a rule on a number of the chapter, as in claims.toml (by itself: the number lies above `null`), or a test of the
+ledger ({claim, number}; on its size with kind = "size"), or whether a number is there at all (kind = "there"), or
+whether its whole interval lies above that of another one ({number, than}); or a list of them. A form stands under the
+answers, in the order of the questions: "yes no". A * stands for any answer; what is left out at the end, or a -, is not
+looked at, so that its number need not be there. The first form that fits is taken, and there must be one for all
+answers; a sentence that asks nothing has one, `text`. `few`: where a number that is looked at is not there, or has no
 interval; without it NOTHING is said, with the reason, where there is one.
 
-Poured in: `{value}`, the number of the first question, and what `with` names: numbers, other sentences and fragments ("@name"). `{x}` is a
-number with its interval, `{x:ns}` with a unit, `{x:%}` in per cent, `{x:+ns}` with its sign, `{x:~ns}` by the ends of its interval alone where
-that is wider than the number; `{x.inverse}`, `{x.negative:ns}`, `{x.excess:%}` (of a ratio, what is above 1), `{x.share:%}` (what lies between 0
-and 1), `{x.value:.0f}`, `{x.percent.high:.2g} %`, `{x.events}` of `{x.trials}`, `{x.missing}` (why there is no number, or no interval). A
-sentence with `part = true` is only poured into others.
+Poured in: `{value}`, the number of the first question, and what `with` names: numbers, other sentences and fragments
+("@name"). `{x}` is a number with its interval, `{x:ns}` with a unit, `{x:%}` in per cent, `{x:+ns}` with its sign;
+`{x.inverse}`, `{x.negative:ns}`, `{x.excess:%}` (of a ratio, what is above 1), `{x.value:.0f}`, `{x.percent.high:.2g}
+%`, `{x.events}` of `{x.trials}`, `{x.missing}` (why there is no number, or no interval). A sentence with `part = true`
+is only poured into others.
 
-A list: parts with names such as "gain/a loop" say "it pays for …|a loop" or "… do(es) not pay|a loop", and "@gain/" pours in each of these once, in the
-order of the forms, with its items in place of the …: "it pays for a loop and a call; …". `{list.capital}` begins a sentence.
+A list: parts with names such as "gain/a loop" say "it pays for …|a loop" or "… do(es) not pay|a loop", and "@gain/"
+pours in each of these once, in the order of the forms, with its items in place of the …: "it pays for a loop and a
+call; …". `{list.capital}` begins a sentence.
 
-`for`: variables, each with its values; the sentence is made for all combinations. A value may be a table that brings further variables; one
-called `name` is the sentence's name. `build` brings {label}, {where} and {Where}. A text instead of values names a list of the chapter's cells, or of
-numbers.py.
+`for`: variables, each with its values; the sentence is made for all combinations. A value may be a table that brings
+further variables; one called `name` is the sentence's name. `build` brings {label}, {where} and {Where}. A text instead
+of values names a list of the chapter's cells, or of numbers.py.
 
-A translation is a second file, `sentences.zh_TW.toml`, with the forms of the sentences that it translates, and `for` where it holds words. It is
-used where LANGUAGE names it; the rest stays English.
+A translation is a second file, `sentences.zh_TW.toml`, with the forms of the sentences that it translates, and `for`
+where it holds words. It is used where LANGUAGE names it; the rest stays English.
 """
 
 import functools
@@ -59,8 +61,8 @@ ANSWERS = (YES, NO, OPEN)
 
 @dataclass(frozen=True)
 class Question:
-    """One question of a sentence: a rule, or a test of the ledger by its claim and number, or whether a number is there, or larger
-    `than` another one."""
+    """One question of a sentence: a rule, or a test of the ledger by its claim and number, or whether a number is
+    there, or larger `than` another one."""
 
     number: str
     rule: Rule | None = None
@@ -113,8 +115,8 @@ class Said(Mapping[str, str]):
     """The sentences of a session's chapter, and what no form can say, by name; each is made when it is asked for."""
 
     def __init__(self, session):
-        self._session, self._numbers = session, numbers.of(session)
-        self._sentences, self._fragments = read(session.chapter), fragments(session)
+        self._session, self._numbers = session, numbers.numbers_of(session)
+        self._sentences, self._fragments = read_sentences(session.chapter), fragments(session)
         self._made: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> str:
@@ -152,10 +154,11 @@ class Said(Mapping[str, str]):
             # In the middle of a sentence it would say nothing, badly.
             return self._nothing(sentence)
         poured = {alias: Poured(self._numbers[name]) for alias, name in sentence.poured.items() if alias not in others}
-        return form.format(**poured, **{alias: Text(said) for alias, said in others.items()})
+        return form.format(**poured, **{alias: Text(sentences_of) for alias, sentences_of in others.items()})
 
     def _nothing(self, sentence: Sentence) -> str:
-        """That too little was measured; by itself, and not in the middle of another sentence, with the reason that a number has."""
+        """That too little was measured; by itself, and not in the middle of another sentence, with the reason that a
+        number has."""
         missing = (self._numbers[question.number].missing for question in sentence.questions)
         why = next((one for one in missing if one and one != numbers.NOT_MEASURED), "")
         return f"{NOTHING[:-1]}: {why.rstrip('.')}." if why and not sentence.part else NOTHING
@@ -170,13 +173,14 @@ class Said(Mapping[str, str]):
         return len(list(iter(self)))
 
 
-def said(session) -> Said:
+def sentences_of(session) -> Said:
     """The sentences of a session."""
     return session.once(Said)
 
 
-def read(chapter: str) -> dict[str, Sentence]:
-    """The sentences of a chapter, by name, in the reader's language as far as it is there. Raises UserError, with what is wrong and where."""
+def read_sentences(chapter: str) -> dict[str, Sentence]:
+    """The sentences of a chapter, by name, in the reader's language as far as it is there. Raises UserError, with what
+    is wrong and where."""
     return _read(NOTEBOOKS / chapter / "sentences.toml", tuple(settings.languages()))
 
 
@@ -245,7 +249,8 @@ def _replaced(value, words: dict[str, str]):
 
 
 def sentence(name: str, entry: dict, further: Set[str] = frozenset()) -> Sentence:
-    """A sentence of its entry in a file. further: what whoever says it pours in, too. Raises ValueError for what is wrong."""
+    """A sentence of its entry in a file. further: what whoever says it pours in, too. Raises ValueError for what is
+    wrong."""
     asked = entry.get("ask", [])
     questions = tuple(map(_question, asked if isinstance(asked, list) else [asked]))
     forms = {tuple(key.split()): form for key, form in entry.items() if key not in KEYS}

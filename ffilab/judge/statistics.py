@@ -1,8 +1,8 @@
 """Comparison of timed arms. The layout is the unit of analysis; the restart, where no layouts were drawn.
 
 Method: log-ratio per block, median per layout, then the 20 % trimmed mean over layouts with its t interval (see
-`estimates.Location`). Why not the mean: on restarts that go wrong now and then (Student's t with three degrees of freedom, 20
-restarts) its interval is wider. `tests/test_statistics.py` holds the simulations.
+`estimates.Location`). Why not the mean: on restarts that go wrong now and then (Student's t with three degrees of
+freedom, 20 restarts) its interval is wider. `tests/test_statistics.py` holds the simulations.
 """
 
 import math
@@ -54,14 +54,16 @@ def log_ratios(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> 
 
 
 def log_ratios_by_restart(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> np.ndarray:
-    """The same, one value per restart."""
+    """Median over blocks of log(slow / fast), one value per restart."""
     return medians(np.log(record.by_restart(*slow) / record.by_restart(*fast)))
 
 
 def among_lots(record: Record, beside: str = control_pair(1)[0]) -> tuple[int, int, int]:
-    """Count the arms that the default link was timed with, those for which it is faster than all layouts, and slower than all.
+    """Count the arms that the default link was timed with, those for which it is faster than all layouts, and slower
+    than all.
 
-    An arm's time counts over that of another one in the same blocks (`beside`), so that no drift of the machine is in it.
+    An arm's time counts over that of another one in the same blocks (`beside`), so that no drift of the machine is in
+    it.
     """
     faster = slower = arms = 0
     for label, _, arm in (key.partition("/") for key in record.loops):
@@ -77,16 +79,17 @@ def among_lots(record: Record, beside: str = control_pair(1)[0]) -> tuple[int, i
 
 
 def over_units(record: Record, values: np.ndarray, log: bool = False, of: float | None = None) -> Location:
-    """The same as `explained`, with an interval that is as much wider as equal arms of the plan ask for (`unexplained`)."""
+    """The centre of values over layouts, sessions and builds (`explained`), with an error as much larger as equal arms
+    ask for."""
     return explained(record, values, log, of).widened(unexplained(record))
 
 
 def explained(record: Record, values: np.ndarray, log: bool = False, of: float | None = None) -> Location:
-    """The centre of values, one for each row of `record.times`, over all that the record rests on: layouts, and what sessions and
-    builds add to them (see groups.py).
+    """The centre of values, one for each row of `record.times`, over all that the record rests on: layouts, and what
+    sessions and builds add to them (see groups.py).
 
-    of: on which scale a session adds what it does: 1 for logarithms of ratios, for a difference of times the larger of them (ns);
-    0 where it adds nothing that is known, or nothing that is asked for.
+    of: on which scale a session adds what it does: 1 for logarithms of ratios, for a difference of times the larger of
+    them (ns); 0 where it adds nothing that is known, or nothing that is asked for.
     """
     finite = np.isfinite(values)
     # A unit of which nothing was kept says nothing.
@@ -108,7 +111,8 @@ def ratio_over_units(record: Record, slow: tuple[str, str], fast: tuple[str, str
 
 
 def unexplained(record: Record) -> float:
-    """By which factor equal arms of a plan scatter more than their errors explain, and chance does in one plan of twenty.
+    """By which factor equal arms of a plan scatter more than their errors explain, and chance does in one plan of
+    twenty.
 
     At least 1. It widens every interval of the plan: what moves equal arms moves others as well.
     """
@@ -161,7 +165,8 @@ def ratio_of_ratios(
 
 
 def false_alarms(record: Record, copies: list[tuple[str, str]]) -> list[tuple[str, str, Comparison]]:
-    """The running A/A test: each (arm, copy of it) on every interpreter, as (label, arm, comparison); missing ones left out."""
+    """The running A/A test: each (arm, copy of it) on every interpreter, as (label, arm, comparison); missing ones left
+    out."""
     return [
         (label, arm, compare(record, (label, copy), (label, arm)))
         for label in record.interpreters

@@ -1,8 +1,9 @@
 """From the answers of a claim's tests to its word.
 
-Each part is answered at the book's level, the one that its interval is printed at: yes, no, open, or no number. A claim has a
-word of its own only where all its tested parts agree. The published size is no part: it has a column beside the word. Parts
-that no experiment tests are scope, and lower no word. How many wrong answers to expect stands at the head of the ledger.
+Each part is answered at the book's level, the one that its interval is printed at: yes, no, open, or no number. A claim
+has a word of its own only where all its tested parts agree. The published size is no part: it has a column beside the
+word. Parts that no experiment tests are scope, and lower no word. How many wrong answers to expect stands at the head
+of the ledger.
 """
 
 import math
@@ -42,8 +43,8 @@ MOST_TIMES, MOST_SESSIONS = 100, 10
 
 @dataclass(frozen=True)
 class Verdict:
-    """word: one of those above. qualifier: the counts behind `mixed`, and the like. size: whether the published size agrees, or
-    nothing if none is asked for. parts: each test with its answer."""
+    """word: one of those above. qualifier: the counts behind `mixed`, and the like. size: whether the published size
+    agrees, or nothing if none is asked for. parts: each test with its answer."""
 
     word: str
     qualifier: str
@@ -114,7 +115,8 @@ def counts(given: list[str]) -> str:
 
 
 def size(answers_to_sizes: list[str]) -> str:
-    """Return whether the published sizes agree, in one word: all do, one differs, or it is open. Empty if none is asked for."""
+    """Return whether the published sizes agree, in one word: all do, one differs, or it is open. Empty if none is asked
+    for."""
     if NO in answers_to_sizes:
         return DIFFERS
     if not answers_to_sizes:

@@ -21,7 +21,8 @@ def number(value: float, uncertainty: float) -> str:
 def text(interval: Interval, unit: str = "", factor: float = 1) -> str:
     """Format value, unit and interval for prose: `1.532 ns [1.489, 1.576]`.
 
-    An interval without width is not printed as one: `0.814 ns (all values alike)`; neither is one that too few values leave
+    An interval without width is not printed as one: `0.814 ns (all values alike)`; neither is one that too few values
+    leave
     open: `0.814 ns (no interval)`. One without an end, as of ratios to zero, is `120 or more`.
     """
     width = interval.half_width * abs(factor)

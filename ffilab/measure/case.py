@@ -45,11 +45,12 @@ class Outcome:
 class Case:
     """A function, called in a fresh process of an interpreter.
 
-    interpreter: its label. function: called with `factors` and `fixed` as keyword arguments; it returns a row or a list of rows.
-    Its source goes to the process, with what it names (source.py); or it is the name of one in `file`, a path below the repository.
+    interpreter: its label. function: called with `factors` and `fixed` as keyword arguments; it returns a row or a list
+    of rows. Its source goes to the process, with what it names (source.py); or it is the name of one in `file`, a path
+    below the repository.
     factors: the arguments that vary from case to case; they become columns of the frame.
-    fixed: the arguments that do not. BUILT in one stands for the folder of what was built, "{seed}" for a number of its own
-    for each process.
+    fixed: the arguments that do not. BUILT in one stands for the folder of what was built, "{seed}" for a number of its
+    own for each process.
     named: further columns, for what varies and is no argument, such as the environment.
     environment: variables to set. memory_bytes: limit on the address space.
     """
@@ -82,7 +83,8 @@ class Case:
         """The command line of its process, on a layout of its interpreter, or on the interpreter as it is installed."""
         layout = layout or as_installed(self.interpreter)
         arguments = json.dumps(resolved({**self.factors, **self.fixed}, seed, layout.native))
-        # -I would ignore the variables of Python that a case sets; -s and -P isolate as well, once no other is inherited.
+        # -I would ignore the variables of Python that a case sets; -s and -P isolate as well, once no other is
+        # inherited.
         apart = ["-s", "-P"] if any(name.startswith("PYTHON") for name in self.environment) else ["-I"]
         file = ROOT / self.file if self.file else source_of(**{self.what[1]: self.function})
         return [layout.python, *apart, WORKER, "case", file, self.what[1], arguments]
@@ -190,8 +192,9 @@ def program(
 def _limit(pid: int, memory_bytes: int | None) -> None:
     """Set the limits of a program that was just started; Linux only.
 
-    From outside: a `preexec_fn` makes it a fork, before which hooks of anyone run, and IPython's waits for a thread of its own
-    that may have missed the word to end (`HistorySavingThread.stop`, IPython/core/history.py): a cell then stands still.
+    From outside: a `preexec_fn` makes it a fork, before which hooks of anyone run, and IPython's waits for a thread of
+    its own that may have missed the word to end (`HistorySavingThread.stop`, IPython/core/history.py): a cell then
+    stands still.
     """
     if not hasattr(resource, "prlimit"):
         return
@@ -199,5 +202,6 @@ def _limit(pid: int, memory_bytes: int | None) -> None:
     for limit, value in limits.items():
         # It may have ended, or be held to less already.
         with suppress(ValueError, OSError):
-            # The soft limit alone: AddressSanitizer sets what it read a moment before, and could not raise the hard one again.
+            # The soft limit alone: AddressSanitizer sets what it read a moment before, and could not raise the hard one
+            # again.
             resource.prlimit(pid, limit, (value, resource.getrlimit(limit)[1]))

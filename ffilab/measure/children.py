@@ -31,7 +31,8 @@ def flat(result: dict, above: str = "") -> dict:
 
 
 def by_place(children: list[dict]) -> list[list[dict]]:
-    """Processes by the place in their experiment, in the order of running: the planned one, then what was measured in its place."""
+    """Processes by the place in their experiment, in the order of running: the planned one, then what was measured in
+    its place."""
     places: dict[int, list[dict]] = {}
     for child in children:
         places.setdefault(child.get("replaces", child["process"]), []).append(child)
@@ -39,8 +40,8 @@ def by_place(children: list[dict]) -> list[list[dict]]:
 
 
 def mostly_lost(places: list[list[dict]]) -> set[str]:
-    """The cases of which no process may be left out: those of which more than half would be; all, if that is more than half of
-    all processes."""
+    """The cases of which no process may be left out: those of which more than half would be; all, if that is more than
+    half of all processes."""
     lost = [case_of(tries[0]) for tries in places if all(map(noise.disturbed, tries))]
     if not lost:
         return set()
@@ -49,8 +50,8 @@ def mostly_lost(places: list[list[dict]]) -> set[str]:
 
 
 def chosen(places: list[list[dict]], whole: set[str]) -> list[dict]:
-    """Of each place the process that was not disturbed, under the number of the planned one. Where there is none, nothing; but
-    the planned one, if its case is among those that are kept `whole`."""
+    """Of each place the process that was not disturbed, under the number of the planned one. Where there is none,
+    nothing; but the planned one, if its case is among those that are kept `whole`."""
     kept = []
     for tries in places:
         clean = [line for line in tries if not noise.disturbed(line)]

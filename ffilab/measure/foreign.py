@@ -1,7 +1,7 @@
 """Records from elsewhere: unpack a bundle, find the newest session of a chapter, check what the files hold.
 
-They are checked once, in the book's own environment, before any page is made from them. A chapter's interpreter, which may
-lack fastjsonschema, reads its own records and checked ones.
+They are checked once, in the book's own environment, before any page is made from them. A chapter's interpreter, which
+may lack fastjsonschema, reads its own records and checked ones.
 """
 
 import gzip
@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from ffilab.measure.lines import damaged, whole
-from ffilab.measure.record import MAIN, Record, read
+from ffilab.measure.record import MAIN, Record, read_record
 from ffilab.run.archives import tarfile
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD
@@ -68,7 +68,7 @@ def find(folder: Path, chapter: str) -> Path:
     Raises NoSession if there is none, and UserError if a record is damaged.
     """
     folder_of_session = newest(folder, chapter, checked=True)
-    main = read(folder_of_session / MAIN)
+    main = read_record(folder_of_session / MAIN)
     for session in [folder_of_session, *(folder_of_session.parent / name for name in main.run["plan"]["earlier"])]:
         for path in sorted(session.glob("*.jsonl")):
             check(path)
@@ -78,8 +78,8 @@ def find(folder: Path, chapter: str) -> Path:
 def newest(folder: Path, chapter: str, checked: bool = False) -> Path:
     """Return the newest complete session of a chapter in a folder of records. checked: look at what all of them hold.
 
-    One dated in the future counts only if there is no other: a clock that went wrong once must not hide what is measured
-    later. Raises NoSession if there is none, and UserError if one cannot be read, as it may be the newest.
+    One dated in the future counts only if there is no other: a clock that went wrong once must not hide what is
+    measured later. Raises NoSession if there is none, and UserError if one cannot be read, as it may be the newest.
     """
     records = [
         record for path in folder.rglob(MAIN) if path.is_file() and (record := _complete(path, chapter, checked))
@@ -100,7 +100,7 @@ def _complete(path: Path, chapter: str, checked: bool) -> Record | None:
                 return None
         except (ValueError, KeyError, TypeError, RecursionError):
             return None
-    record = read(path)
+    record = read_record(path)
     if checked:
         check(path)
     return None if record.cut_off else record

@@ -1,8 +1,8 @@
 """The second axis: instructions per call, counted by callgrind, free of noise.
 
 The slope between two loop counts cancels everything that happens once. Batches are told apart by marks: calls of
-getsid(), which nothing else calls, and at which callgrind writes down what it has counted since the one before. Callgrind runs
-one thread at a time and knows no price for an atomic operation or a cache miss: never
+getsid(), which nothing else calls, and at which callgrind writes down what it has counted since the one before.
+Callgrind runs one thread at a time and knows no price for an atomic operation or a cache miss: never
 use it for locks, contention or memory effects.
 """
 
@@ -46,8 +46,8 @@ def command(label: str, arm: Arm, loops: int) -> list[str]:
 
 
 def python(label: str) -> list[str]:
-    """The worker's command line. -s and -P isolate as -I does, and let PYTHONHASHSEED through: the same hashes, the same
-    instructions."""
+    """The worker's command line. -s and -P isolate as -I does, and let PYTHONHASHSEED through: the same hashes, the
+    same instructions."""
     return [str(load(BY_LABEL[label]).python), "-s", "-P", str(WORKER)]
 
 
@@ -139,8 +139,8 @@ def _marked(job: tuple[str, list[Arm], list[int]], folder: Path, name: str):
 
 
 def _costs(label: str, arms: list[Arm], loops: int) -> "list[Costs]":
-    """What a batch of so many loops costs, of each arm in a process of its own. Raises UserError if one hangs, fails, or could not make
-    its arm."""
+    """What a batch of so many loops costs, of each arm in a process of its own. Raises UserError if one hangs, fails,
+    or could not make its arm."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         jobs = [(label, [arm], [loops]) for arm in arms]
@@ -170,7 +170,8 @@ class Node:
 
 
 def call_trees(label: str, arms: list[Arm]) -> dict[str, list[Node]]:
-    """Where the instructions of one call of each arm go, by arm name, as a tree below the interpreter's loop. Raises UserError."""
+    """Where the instructions of one call of each arm go, by arm name, as a tree below the interpreter's loop. Raises
+    UserError."""
     loops = LOOPS[1] // 4
     return {arm.name: _tree(costs, loops) for arm, costs in zip(arms, _costs(label, arms, loops))}
 

@@ -40,8 +40,8 @@ def damaged(path: Path, what: str) -> UserError:
 
 
 def whole(content: bytes, path: Path) -> tuple[list[dict], bool]:
-    """The lines of a record, and whether the last one was cut off. Raises UserError if another one is broken, or if they are
-    not those that were written: the digest in the last line says so."""
+    """The lines of a record, and whether the last one was cut off. Raises UserError if another one is broken, or if
+    they are not those that were written: the digest in the last line says so."""
     lines, digest = [], hashlib.sha256()
     texts = content.split(b"\n")
     last = texts.pop()

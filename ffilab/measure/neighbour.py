@@ -1,12 +1,14 @@
-"""A neighbour on the same core: something that runs on its other hardware thread, and that no clock of this system counts.
+"""A neighbour on the same core: something that runs on its other hardware thread, and that no clock of this system
+counts.
 
-On a virtual machine it is another machine's; on a machine of one's own it may be one's browser. It slows what lives on the
-core's width more than what waits for one result after the other, and so it changes ratios too: what a run says would depend on
-how busy the neighbour was in its minutes. A probe, always the same loop, before, between and behind the parts of each batch
-tells how much of the batch had such company (worker.py). A batch that had company is left out.
+On a virtual machine it is another machine's; on a machine of one's own it may be one's browser. It slows what lives on
+the core's width more than what waits for one result after the other, and so it changes ratios too: what a run says
+would depend on how busy the neighbour was in its minutes. A probe, always the same loop, before, between and behind the
+parts of each batch tells how much of the batch had such company (worker.py). A batch that had company is left out.
 
-What is quiet is found for each core, restart and arm: a slow core, a clock that falls and an arm that slows its own probes are
-no company. A restart that had company from end to end is told by what the same core does later, once it is quiet.
+What is quiet is found for each core, restart and arm: a slow core, a clock that falls and an arm that slows its own
+probes are no company. A restart that had company from end to end is told by what the same core does later, once it is
+quiet.
 """
 
 from typing import NamedTuple
@@ -22,7 +24,8 @@ MOST = 1 / 8
 
 
 def shares(blocks: list[dict], cells: list[str], cores: dict[int, int | None]) -> dict[str, np.ndarray]:
-    """Of each cell ("interpreter/arm"): the share of its work in each block that had company. 0 where there are no probes.
+    """Of each cell ("interpreter/arm"): the share of its work in each block that had company. 0 where there are no
+    probes.
 
     cores: the core of each restart, by its number, where it was kept on one.
     """
@@ -43,8 +46,8 @@ def shares(blocks: list[dict], cells: list[str], cores: dict[int, int | None]) -
 def levels(times: np.ndarray, restarts: np.ndarray) -> np.ndarray:
     """What a probe takes on the quiet core, for each batch (row) of one arm on one core, in the order of measuring.
 
-    In each restart its fastest twentieth; but not more than in any later one. Company at the very end cannot be told from a clock
-    that fell.
+    In each restart its fastest twentieth; but not more than in any later one. Company at the very end cannot be told
+    from a clock that fell.
     """
     known, each = np.unique(restarts, return_inverse=True)
     fastest = np.array([np.quantile(times[each == number], QUIET) for number in range(len(known))])
@@ -56,7 +59,7 @@ def discarded(company: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {cell: share > MOST for cell, share in company.items()}
 
 
-def said(blocks: list[dict], company: dict[str, np.ndarray]) -> str:
+def company_in_words(blocks: list[dict], company: dict[str, np.ndarray]) -> str:
     """Describe what became of the batches; empty where nothing is known of company."""
     if not any("probes" in block for block in blocks):
         return ""
@@ -79,8 +82,8 @@ class Unequal(NamedTuple):
 def unequal(left_out: dict[str, np.ndarray], restarts: np.ndarray) -> list[Unequal]:
     """Compare how often each cell is left out; empty where there is nothing to compare.
 
-    left_out: as from `discarded`. restarts: the restart of each block. A cell that is left out more often than the others is
-    not compared at the same moments as they are: its numbers may be biased.
+    left_out: as from `discarded`. restarts: the restart of each block. A cell that is left out more often than the
+    others is not compared at the same moments as they are: its numbers may be biased.
     """
     known = np.unique(restarts)
     if len(left_out) < 2 or len(known) < 2:

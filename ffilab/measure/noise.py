@@ -1,7 +1,8 @@
 """Which blocks and processes were disturbed: told by what happened meanwhile, never by what was measured.
 
-What was disturbed is measured again at the end of its run (runner.py, session.py); what stays disturbed is left out, and counted.
-If that would be more than half of all, nothing is left out: a number has to exist to be shown, and the controls withhold it.
+What was disturbed is measured again at the end of its run (runner.py, session.py); what stays disturbed is left out,
+and counted. If that would be more than half of all, nothing is left out: a number has to exist to be shown, and the
+controls withhold it.
 """
 
 from collections import Counter
@@ -11,7 +12,8 @@ from typing import NamedTuple
 
 # Five ticks of the system's clocks: one or two come from their grain.
 LEAST_S = 0.05
-# Share of the time that passed: of others on the CPUs that the measured one may use (if these are more than two, of each pair of
+# Share of the time that passed: of others on the CPUs that the measured one may use (if these are more than two, of
+# each pair of
 # them: elsewhere others are in nobody's way); of a quota or a hypervisor, which took them away.
 MAX_STRANGERS, MAX_TAKEN = 0.15, 0.02
 
@@ -31,7 +33,8 @@ class Disturbed(NamedTuple):
 
 @dataclass(frozen=True)
 class Noise:
-    """What becomes of a plan's blocks. `blocks`: indices left out; `restarts`: numbers that count; `report`: in words."""
+    """What becomes of a plan's blocks. `blocks`: indices left out; `restarts`: numbers that count; `report`: in
+    words."""
 
     blocks: set[int]
     restarts: list[int]
@@ -39,7 +42,8 @@ class Noise:
 
 
 def disturbed(line: dict) -> str:
-    """Say what disturbed a block or a process: "other load", "quota", "stolen time", or nothing. What a line lacks did not happen."""
+    """Say what disturbed a block or a process: "other load", "quota", "stolen time", or nothing. What a line lacks did
+    not happen."""
     for word, seconds, share in (
         ("other load", "strangers_s", MAX_STRANGERS * max(1.0, line.get("cpus", 1) / 2)),
         ("quota", "throttled_s", MAX_TAKEN),
@@ -71,7 +75,7 @@ def of_places(places: list[list[dict]]) -> Disturbed:
     return Disturbed(sum(map(len, places)) - len(places), lost, len(places))
 
 
-def said(found: Disturbed, word: str, what: str) -> str:
+def disturbed_in_words(found: Disturbed, word: str, what: str) -> str:
     """Describe what was disturbed. what: "blocks", "processes"; word: what disturbed most of them."""
     if not found.again and not found.left_out:
         return f"none of {found.planned} {what} was disturbed"
@@ -87,5 +91,5 @@ def discard(blocks: list[dict], complete: list[int]) -> Noise:
     found = counted(blocks)
     left_out = set() if found.is_most else {number for number, block in enumerate(blocks) if disturbed(block)}
     kept = {block["restart"] for number, block in enumerate(blocks) if number not in left_out}
-    report = said(found, most_frequent(blocks), "blocks")
+    report = disturbed_in_words(found, most_frequent(blocks), "blocks")
     return Noise(left_out, [restart for restart in complete if restart in kept], report)

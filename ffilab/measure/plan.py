@@ -22,15 +22,15 @@ PAIRS, PAIRS_OF_EACH = 4, 2
 class Arm:
     """One thing to be timed: a statement and its setup, as in `timeit`.
 
-    setup: run once in each process; what it assigns are fast locals of the timed loop. uses: source of functions, imports and
-    constants, run before it. BUILT in any of these stands for the folder of what was built.
+    setup: run once in each process; what it assigns are fast locals of the timed loop. uses: source of functions,
+    imports and constants, run before it. BUILT in any of these stands for the folder of what was built.
     group: arms of one group share a worker process. That cancels what a process
     brings along (address layout, hash seed); an arm that changes its process for
     good, such as an audit hook, needs a group of its own.
     interpreters: labels to which the arm is confined; empty for all.
     beside: a word that arms share which are compared: in each block they run next to each other.
-    gil: switch the GIL on in a free-threaded build (PYTHON_GIL=1), as a module that does not declare itself GIL-free does.
-    Arms with it need a group of their own.
+    gil: switch the GIL on in a free-threaded build (PYTHON_GIL=1), as a module that does not declare itself GIL-free
+    does. Arms with it need a group of their own.
     own_loop: the statement makes all passes itself, and is given their number as `loops`.
     file, function, arguments: see `of`.
     """
@@ -53,7 +53,8 @@ class Arm:
     def of(
         cls, name: str, file: str, function: str, arguments: dict | None = None, group: str = "shared", **further
     ) -> "Arm":
-        """What takes more than a statement: `function(**arguments)` in `file` (a path below the repository) makes an object whose
+        """What takes more than a statement: `function(**arguments)` in `file` (a path below the repository) makes an
+        object whose
         `timeit(loops)` returns ns. BUILT in an argument stands for the folder of what was built. further: as above."""
         return cls(name, file=file, function=function, arguments=arguments or {}, group=group, **further)
 
@@ -71,8 +72,8 @@ def control_pair(number: int) -> tuple[str, str]:
 def controls(interpreters: int = 1) -> list[Arm]:
     """What a plan on so many interpreters times beside its own arms, on each of them.
 
-    Pairs in one process: the same work twice (no difference may be found) and with one per cent more of it (this difference
-    must be found). And the same work in two processes (no difference may be found).
+    Pairs in one process: the same work twice (no difference may be found) and with one per cent more of it (this
+    difference must be found). And the same work in two processes (no difference may be found).
     """
     pairs = range(1, max(PAIRS_OF_EACH, math.ceil(PAIRS / interpreters)) + 1)
     names = [(name, steps, "shared") for n in pairs for name, steps in zip(control_pair(n), (STEPS, STEPS_MORE))]
@@ -92,9 +93,10 @@ class Plan:
     """A whole measurement. `interpreters` are labels such as 3.14t.
 
     pin: keep all workers of a restart on one core, chosen anew for each restart. Only one worker runs at a time,
-    so they do not compete, and what slows the whole core slows all arms of a block alike. What shares the core does not: see
-    neighbour.py. Not for arms that start threads.
-    wall_s: if given, no restart begins after so many seconds, and nothing is measured again. It looks at the clock alone.
+    so they do not compete, and what slows the whole core slows all arms of a block alike. What shares the core does
+    not: see neighbour.py. Not for arms that start threads.
+    wall_s: if given, no restart begins after so many seconds, and nothing is measured again. It looks at the clock
+    alone.
     kept: groups whose worker lives through all restarts and moves to the core of each: restarted in name only.
     """
 
@@ -134,7 +136,8 @@ def plan(
     """A plan with the limits of a budget. The seed is drawn afresh and recorded unless one is given.
 
     further: `pin`, `wall_s` and `kept`, as in Plan. Every group gets an empty loop of its own, as the loop's cost
-    belongs to its process. with_controls: False only where the plan is an A/A test itself, and its wall time is compared.
+    belongs to its process. with_controls: False only where the plan is an A/A test itself, and its wall time is
+    compared.
     controls_on: labels to which the controls are confined; empty for all.
     """
     arms = list(arms)

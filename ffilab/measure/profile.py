@@ -17,7 +17,8 @@ from ffilab.measure.plan import Arm
 from ffilab.run.errors import UserError
 from ffilab.run.subprocesses import finished
 
-# First match wins. Symbols of CPython 3.13 to 3.15. Each group holds the own time of its functions, and not of what they call.
+# First match wins. Symbols of CPython 3.13 to 3.15. Each group holds the own time of its functions, and not of what
+# they call.
 HAND_OFF, CONVERSION, CALLING = "GIL and thread state", "conversion, by name", "ctypes and cffi, the rest"
 GROUPS = (
     ("libffi", re.compile(r"\bffi_|libffi")),
@@ -67,11 +68,11 @@ def perf_available() -> str | None:
 
 
 def look(label: str, arm: Arm, loops: int) -> dict:
-    """Where the time of an arm goes, as JSON can hold it: `how` it was found out, and `costs`, a list of [symbol, binary,
-    samples (or instructions)].
+    """Where the time of an arm goes, as JSON can hold it: `how` it was found out, and `costs`, a list of [symbol,
+    binary, samples (or instructions)].
 
-    `loops` should last half a second or more: then the process has started before the first fifth of it is over, and what perf saw in
-    that fifth is left out. Raises UserError if neither perf nor callgrind is at hand.
+    `loops` should last half a second or more: then the process has started before the first fifth of it is over, and
+    what perf saw in that fifth is left out. Raises UserError if neither perf nor callgrind is at hand.
     """
     with tempfile.TemporaryDirectory() as folder:
         if perf_available() is None:
@@ -101,7 +102,8 @@ def grouped(sample: dict, groups: tuple[tuple[str, re.Pattern], ...] = ()) -> di
 def sampled(
     command: list[str], what: str, folder: Path, environment: dict, hz: int, lines: str | None = None, since: int = 0
 ) -> Counter:
-    """Samples by (symbol, binary) while a command runs, which reads `lines`, without the first `since` per cent of the time.
+    """Samples by (symbol, binary) while a command runs, which reads `lines`, without the first `since` per cent of the
+    time.
 
     Raises UserError, naming `what` it was.
     """

@@ -14,7 +14,7 @@ from ffilab.measure import noise
 from ffilab.measure.children import by_place, mostly_lost
 from ffilab.measure.noise import Disturbed
 from ffilab.measure.plan import Arm
-from ffilab.measure.record import MAIN, Record, merged, read
+from ffilab.measure.record import MAIN, Record, merged, read_record
 from ffilab.run.budget import BUDGETS, Budget
 from ffilab.run.errors import UserError
 
@@ -39,7 +39,8 @@ class Session:
         # The plans and titles that were asked for: see ffilab/judge/numbers.py.
         self.reads: set[str] = set()
         self._once: dict[Callable, tuple[object, frozenset[str]]] = {}
-        # Sessions on top of which this one was measured, the oldest first (`make more`): their folders lie beside its own.
+        # Sessions on top of which this one was measured, the oldest first (`make more`): their folders lie beside its
+        # own.
         names = record.run["plan"]["earlier"]
         self.earlier: list[Reading] = [Reading(chapter, folder.parent / name, alone=True) for name in names]
 
@@ -94,7 +95,8 @@ class Session:
 
     @property
     def rests_on(self) -> dict:
-        """What was varied: sessions, and by interpreter the number of builds and of layouts; a layout alone is one binary."""
+        """What was varied: sessions, and by interpreter the number of builds and of layouts; a layout alone is one
+        binary."""
         drawn: dict[str, set] = {}
         for session in (*self.earlier, self):
             for label, layouts in session.record.run["layouts"].items():
@@ -146,14 +148,15 @@ class Session:
             path = self.folder / f"{name}.jsonl"
             if not path.is_file():
                 raise self._lacks(f"the timed plan {name!r}")
-            record = read(path)
+            record = read_record(path)
             if record.cut_off:
                 raise self._lacks(f"the timed plan {name!r}, which was interrupted")
             self._timed[name] = record
         return self._timed[name]
 
     def disturbed(self, name: str) -> Disturbed:
-        """Count what was disturbed of a timed plan, in blocks, or of an experiment, in processes: over all sessions that count.
+        """Count what was disturbed of a timed plan, in blocks, or of an experiment, in processes: over all sessions
+        that count.
 
         Raises UserError if there is no such plan or experiment.
         """
@@ -162,11 +165,12 @@ class Session:
         return Disturbed(*map(sum, zip(*(record.disturbed(name) for record in self._holding(name)))))
 
     def said(self, name: str) -> str:
-        """What was disturbed of a plan or an experiment, in words for the page. Raises UserError as `disturbed` does."""
+        """What was disturbed of a plan or an experiment, in words for the page. Raises UserError as `disturbed`
+        does."""
         if name in self.plans:
             return self.timed(name).noise.report
         word = next(filter(None, (record.disturbed_by(name) for record in reversed(self._holding(name)))), "")
-        return noise.said(self.disturbed(name), word, "processes")
+        return noise.disturbed_in_words(self.disturbed(name), word, "processes")
 
     def mostly_lost(self, title: str) -> set[str]:
         """The cases of an experiment that are shown though more than half of their processes stayed disturbed."""
@@ -175,9 +179,9 @@ class Session:
     def frame(self, title: str, disturbed: bool = False) -> pd.DataFrame:
         """The processes of an experiment, one tidy frame: see Record.frame. Raises UserError if there are none.
 
-        Of several sessions the processes stand one behind the other, and are numbered through; the column `session` says which of
-        them (0 is the oldest) each comes from. What ran once, as its author ran it, is an example and no sample: of that the
-        newest session's is shown.
+        Of several sessions the processes stand one behind the other, and are numbered through; the column `session`
+        says which of them (0 is the oldest) each comes from. What ran once, as its author ran it, is an example and no
+        sample: of that the newest session's is shown.
         disturbed: also those that are left out, with a column that says by what.
         """
         self.reads.add(title)
@@ -197,7 +201,8 @@ class Session:
         return pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
 
     def _holding(self, title: str) -> list[Record]:
-        """The records whose processes count for an experiment. What ran once, as its author ran it, is an example and no
+        """The records whose processes count for an experiment. What ran once, as its author ran it, is an example and
+        no
         sample: of that the newest session's is shown. Raises UserError if one lacks it."""
         records = [session.record for session in (*self.earlier, self)]
         try:
@@ -216,7 +221,8 @@ class Session:
 
     def _lacks(self, what: str) -> UserError:
         return UserError(
-            f"The records of the chapter {self.chapter!r} do not hold {what}: they were made by another version of it, or not to "
+            f"The records of the chapter {self.chapter!r} do not hold {what}: they were made by another version of it, "
+            "or not to "
             f"the end. Measure again: `make chapter NAME={self.chapter}`."
         )
 
@@ -225,7 +231,7 @@ class Reading(Session):
     """A session that measures nothing: what it is asked for is in its records, or cannot be had."""
 
     def __init__(self, chapter: str, folder: Path, alone: bool = False):
-        record = read(folder / MAIN)
+        record = read_record(folder / MAIN)
         if alone:
             # One of several that another session rests on: that one names them all.
             record.run["plan"]["earlier"] = []

@@ -1,10 +1,10 @@
 """Records on disk: one JSON line per event, written as the run goes, so that nothing is lost.
 
-Line kinds: `run` (plan, machine, interpreters), `loops` (calibrated counts), `restart` (its layout, how many blocks it is to
-have, facts of its workers), `block` (one randomised block: ns by cell, in the order in which they were timed), `failure` (a
-restart that was given up, with the reason), `experiment` (title, number of the run, how many processes it is to have), `child`
-(one process of its own, with the factors of its case), `observation` (something looked at once), `end`. What takes the place of
-something disturbed says `again`, and a child the number of the process that it replaces.
+Line kinds: `run` (plan, machine, interpreters), `loops` (calibrated counts), `restart` (its layout, how many blocks it
+is to have, facts of its workers), `block` (one randomised block: ns by cell, in the order in which they were timed),
+`failure` (a restart that was given up, with the reason), `experiment` (title, number of the run, how many processes it
+is to have), `child` (one process of its own, with the factors of its case), `observation` (something looked at once),
+`end`. What takes the place of something disturbed says `again`, and a child the number of the process that it replaces.
 """
 
 from __future__ import annotations
@@ -41,9 +41,11 @@ def once(make: Callable) -> Callable:
 
 @dataclass(frozen=True)
 class Unit:
-    """What a comparison counts as one: a session's layout, linked from one of the builds; or one restart, if it drew none.
+    """What a comparison counts as one: a session's layout, linked from one of the builds; or one restart, if it drew
+    none.
 
-    build: its number; where the interpreters' builds differ, their digits in the order of the labels: 23 is a 2 beside a 3.
+    build: its number; where the interpreters' builds differ, their digits in the order of the labels: 23 is a 2 beside
+    a 3.
     """
 
     session: int
@@ -103,9 +105,10 @@ class Record:
 
     @cached_property
     def noise(self) -> Noise:
-        """Which blocks are left out as they were disturbed, and which restarts count. It never looks at a block's own time."""
+        """Which blocks are left out as they were disturbed, and which restarts count. It never looks at a block's own
+        time."""
         decided = noise.discard(self.blocks, self._complete)
-        about_company = neighbour.said(self.blocks, self.company)
+        about_company = neighbour.company_in_words(self.blocks, self.company)
         return replace(decided, report=f"{decided.report}; {about_company}") if about_company else decided
 
     @cached_property
@@ -136,7 +139,8 @@ class Record:
         return runs[-1]
 
     def disturbed(self, title: str | None = None) -> Disturbed:
-        """Count what was disturbed: measured again, left out, planned. In blocks; with a title in processes of that experiment."""
+        """Count what was disturbed: measured again, left out, planned. In blocks; with a title in processes of that
+        experiment."""
         return noise.counted(self.blocks) if title is None else noise.of_places(by_place(self.processes(title)))
 
     def disturbed_by(self, title: str | None = None) -> str:
@@ -160,8 +164,8 @@ class Record:
         return list(dict.fromkeys(self.units[number] for number in self.noise.restarts))
 
     def times(self, interpreter: str, arm: str) -> np.ndarray:
-        """Nanoseconds per loop of one cell, shape (units, blocks); NaN in blocks that were disturbed (noise.py), in batches whose
-        core had company (neighbour.py), and where a unit has fewer blocks than another.
+        """Nanoseconds per loop of one cell, shape (units, blocks); NaN in blocks that were disturbed (noise.py), in
+        batches whose core had company (neighbour.py), and where a unit has fewer blocks than another.
 
         The unit is the layout: the blocks of all restarts with it stand in one row. Without layouts it is the restart.
         Raises KeyError if the arm was not measured on this interpreter.
@@ -172,7 +176,7 @@ class Record:
         return padded(rows.values())
 
     def by_restart(self, interpreter: str, arm: str) -> np.ndarray:
-        """The same, shape (restarts, blocks): a row for each restart of `noise.restarts`.
+        """Nanoseconds per loop of one cell, shape (restarts, blocks): a row for each restart of `noise.restarts`.
 
         Only complete restarts count. Raises KeyError as `times` does.
         """
@@ -183,8 +187,8 @@ class Record:
         return self.rows(interpreter, arm, self._discarded[f"{interpreter}/{arm}"])
 
     def rows(self, interpreter: str, arm: str, discarded: np.ndarray) -> np.ndarray:
-        """Nanoseconds per loop of one cell, shape (restarts, blocks), NaN in the blocks that are `discarded` and in those that
-        were disturbed."""
+        """Nanoseconds per loop of one cell, shape (restarts, blocks), NaN in the blocks that are `discarded` and in
+        those that were disturbed."""
         key = f"{interpreter}/{arm}"
         rows = {restart: [] for restart in self.noise.restarts}
         for number, block in enumerate(self.blocks):
@@ -199,13 +203,14 @@ class Record:
 
     @cached_property
     def company(self) -> dict[str, np.ndarray]:
-        """Of each cell ("interpreter/arm"): the share of its work, in each block, during which the core had a neighbour."""
+        """Of each cell ("interpreter/arm"): the share of its work, in each block, during which the core had a
+        neighbour."""
         cores = {line["restart"]: line.get("cpu") for line in self.restarts}
         return neighbour.shares(self.blocks, list(self.loops), cores)
 
     def default_link(self, interpreter: str, arm: str) -> np.ndarray:
-        """Nanoseconds per loop of one cell on the default link, a value for each block, as in a row of `times`; none, if it was
-        not measured, or only disturbed."""
+        """Nanoseconds per loop of one cell on the default link, a value for each block, as in a row of `times`; none,
+        if it was not measured, or only disturbed."""
         known = self.default and not self.default.disturbed().is_most and self.default.noise.restarts
         return self.default.times(interpreter, arm).ravel() if known else np.array([])
 
@@ -220,10 +225,11 @@ class Record:
         the names), process (their number, in the order of running), round, ended. A process that brought nothing has
         one row, with its factors and how it ended. Of an experiment that was run again, the last run counts.
         Of an experiment without a case there is no row, and the columns are those that it named.
-        Processes that stayed disturbed are left out, unless that would be more than half of all, or of those of one case; what
-        was measured again stands in the place of what it replaces.
+        Processes that stayed disturbed are left out, unless that would be more than half of all, or of those of one
+        case; what was measured again stands in the place of what it replaces.
 
-        disturbed: all processes, also those that were replaced, with a further column `disturbed`: by what, or an empty text.
+        disturbed: all processes, also those that were replaced, with a further column `disturbed`: by what, or an empty
+        text.
         whole: the cases that keep what stayed disturbed; by the rule above, if not given.
         Raises KeyError if there is no complete experiment of that title.
         """
@@ -272,7 +278,8 @@ SESSION = 100_000
 def merged(records: list[Record]) -> Record:
     """The records of one plan from several sessions, the newest last, as one: each of its units knows its session.
 
-    Each session calibrated its own loops; the times of all are those of the last. A cell that one of them lacks is not there.
+    Each session calibrated its own loops; the times of all are those of the last. A cell that one of them lacks is not
+    there.
     """
     *_, last = records
     loops = {key: count for key, count in last.loops.items() if all(key in record.loops for record in records)}
@@ -295,7 +302,7 @@ def merged(records: list[Record]) -> Record:
     )
 
 
-def read(path: Path) -> Record:
+def read_record(path: Path) -> Record:
     """Read a record; a last line that was cut off in the middle of a write is left out.
 
     Raises UserError if the file is no record, or is not as it was written. What others made is checked in foreign.py.
@@ -310,7 +317,8 @@ def read(path: Path) -> Record:
         raise UserError(f"{path} is not a record of a measurement.")
     if lines[0].get("format") != FORMAT:
         raise UserError(
-            f"{path} has the format {lines[0].get('format')!r}, and this version reads {FORMAT}: read it with the version that "
+            f"{path} has the format {lines[0].get('format')!r}, and this version reads {FORMAT}: read it with the "
+            "version that "
             "wrote it."
         )
     by_kind = {kind: [line for line in lines if line["kind"] == kind] for kind in KINDS}

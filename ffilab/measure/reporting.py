@@ -11,7 +11,8 @@ MIN_INTERVAL_S = 0.5
 
 
 class Reporter:
-    """Counts steps of one measurement. A context manager; `advance` after each step. seconds: the time that ends it, if any."""
+    """Counts steps of one measurement. A context manager; `advance` after each step. seconds: the time that ends it, if
+    any."""
 
     def __init__(self, title: str, total: int, seconds: float | None = None):
         self.title, self.total, self.done, self.seconds = title, total, 0, seconds

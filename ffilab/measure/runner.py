@@ -11,7 +11,7 @@ from ffilab.measure import noise
 from ffilab.measure.alone import alone
 from ffilab.measure.lines import Writer
 from ffilab.measure.plan import Arm, Plan
-from ffilab.measure.record import Record, read
+from ffilab.measure.record import Record, read_record
 from ffilab.measure.reporting import Reporter
 from ffilab.measure.workers import PAGE_BYTES, Worker, WorkerFailed
 from ffilab.run import machine
@@ -39,7 +39,8 @@ Workers = dict[tuple[str, str], Worker]
 class Restart:
     """All workers of one restart, with their arms loaded.
 
-    kept: the workers of `plan.kept`, from restart to restart; who made it closes them. order: what draws the order of arms.
+    kept: the workers of `plan.kept`, from restart to restart; who made it closes them. order: what draws the order of
+    arms.
     drawn: the layout of each interpreter; all its workers share it. logs: the folder for what they print.
     """
 
@@ -96,7 +97,8 @@ class Restart:
             )
         if facts["free_threaded"] and facts["gil_enabled"] and not gil:
             raise UserError(
-                f"An arm of {plan.name!r} turned the GIL of {interpreter.name} back on: the module that it imports does "
+                f"An arm of {plan.name!r} turned the GIL of {interpreter.name} back on: the module that it imports "
+                "does "
                 "not declare itself GIL-free, and its times would not be those of a free-threaded build."
             )
 
@@ -157,7 +159,8 @@ def turns(pool: Pool, restarts: int, order: random.Random) -> list[int | None]:
 
 
 class Turn(NamedTuple):
-    """One restart that is to come: the number of its layout, and how many blocks. again: they take the place of disturbed ones.
+    """One restart that is to come: the number of its layout, and how many blocks. again: they take the place of
+    disturbed ones.
     default: on the interpreters as they are installed, beside the layouts that are drawn of them."""
 
     layout: int | None
@@ -174,10 +177,11 @@ def all_turns(
     default: int | None = None,
     enough: Callable[[], bool] = lambda: False,
 ) -> Iterator[Turn]:
-    """The restarts of a run: those that were planned; then more on the layouts that lost a part of their blocks, as many as lost.
+    """The restarts of a run: those that were planned; then more on the layouts that lost a part of their blocks, as
+    many as lost.
 
-    default: the place among them of a restart on the default link, if there is one. enough: asked before each one of a run that
-    its wall time ends whether it may end now.
+    default: the place among them of a restart on the default link, if there is one. enough: asked before each one of a
+    run that its wall time ends whether it may end now.
     done: the blocks measured so far, each with its `layout`. Half as many as were planned are measured again at most.
     """
     began = time.monotonic()
@@ -199,7 +203,8 @@ def all_turns(
 
 
 def lost(done: list[dict], blocks: int) -> list[tuple[int | None, int]]:
-    """Layouts that a good part of their blocks was disturbed of, with the number of these, in restarts of so many blocks at most.
+    """Layouts that a good part of their blocks was disturbed of, with the number of these, in restarts of so many
+    blocks at most.
 
     Where no layouts are drawn, each restart stands for itself: then they are whole ones, as many as were lost in all.
     """
@@ -227,8 +232,8 @@ def run(
 ) -> Record:
     """Measure a plan; return its record, `folder/NAME.jsonl`, which is on disk from the first block on.
 
-    pool: the layouts to draw from; those that the press made, if none are given. interpreters: by label, if they are not the
-    book's. logs: see Restart. enough: see all_turns.
+    pool: the layouts to draw from; those that the press made, if none are given. interpreters: by label, if they are
+    not the book's. logs: see Restart. enough: see all_turns.
 
     Raises UserError if an interpreter is missing or too many restarts fail (MAX_FAILURES).
     """
@@ -306,12 +311,12 @@ def run(
     finally:
         close(kept)
         writer.close()
-    return read(writer.path)
+    return read_record(writer.path)
 
 
 def side_by_side(cells: list[tuple[str, Arm]], order: random.Random) -> list[tuple[str, Arm]]:
-    """All cells in random order, but what is compared next to each other, within milliseconds: one arm on all interpreters,
-    and arms of one `beside`."""
+    """All cells in random order, but what is compared next to each other, within milliseconds: one arm on all
+    interpreters, and arms of one `beside`."""
     together: dict[str, list] = {}
     for label, arm in cells:
         together.setdefault(arm.beside or arm.name, []).append((label, arm))

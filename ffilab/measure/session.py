@@ -1,8 +1,8 @@
 """The session of a chapter: it measures through this, and reads what was measured.
 
 A page is a function of its records. While a session measures, it writes everything into one folder,
-`_build/records/<chapter>/<stamp>/`, and the page gets what was written, read back. With FROM, a folder of records, nothing
-is measured: the same calls return what the records hold (reading.py).
+`_build/records/<chapter>/<stamp>/`, and the page gets what was written, read back. With FROM, a folder of records,
+nothing is measured: the same calls return what the records hold (reading.py).
 """
 
 import dataclasses
@@ -107,8 +107,9 @@ class Measuring(Session):
 
         Processes that were disturbed (noise.py) run again at the end, half as many as were planned at most.
 
-        may_fail: whether a process may bring nothing, or the interpreters on which it may. Where it must not, UserError is
-        raised, with the case and how it ended. An experiment that is run again, in JupyterLab, takes the place of the first.
+        may_fail: whether a process may bring nothing, or the interpreters on which it may. Where it must not, UserError
+        is raised, with the case and how it ended. An experiment that is run again, in JupyterLab, takes the place of
+        the first.
         columns: where a machine may have no case at all, the factors and values that readers of the frame look at.
         Raises ValueError if there is no case, and no column is named.
         """
@@ -186,8 +187,8 @@ class Measuring(Session):
     def observe(self, title: str, look: Callable, *arguments):
         """Look at something once, `look(*arguments)`, and write down what was seen; returns it as it was written.
 
-        For what is not repeated: counts of instructions, reports of a tool, facts about this system. `look` returns what
-        JSON can hold; the arguments are written down beside it.
+        For what is not repeated: counts of instructions, reports of a tool, facts about this system. `look` returns
+        what JSON can hold; the arguments are written down beside it.
         """
         self._write("observation", title=title, arguments=list(arguments), value=look(*arguments))
         return self.observed(title, *arguments)

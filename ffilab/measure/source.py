@@ -1,7 +1,7 @@
 """The source of functions, as it goes to a worker: with every import, constant and function of ours that they name.
 
-A cell of a notebook is what runs: a worker is a plain CPython without the book, and gets the text of the functions that it is to
-run. pickle would not do, as byte code is another in each version.
+A cell of a notebook is what runs: a worker is a plain CPython without the book, and gets the text of the functions that
+it is to run. pickle would not do, as byte code is another in each version.
 """
 
 import ast
@@ -21,8 +21,8 @@ BOOK = "ffilab"
 def source_of(**names) -> str:
     """Python source that defines these names: functions, classes, modules, and values that have a literal.
 
-    What a function or a class names of its own module comes before it. Raises UserError for what no worker can have: objects of
-    the book, and values without a literal.
+    What a function or a class names of its own module comes before it. Raises UserError for what no worker can have:
+    objects of the book, and values without a literal.
     """
     written: dict[str, str] = {}
     for name, value in names.items():
@@ -56,7 +56,8 @@ def _write(name: str, value, written: dict[str, str]) -> None:
 
 
 def _text(value) -> str:
-    """The source of a function or a class. inspect finds no class of a cell; it stands in the last one that defines its name."""
+    """The source of a function or a class. inspect finds no class of a cell; it stands in the last one that defines its
+    name."""
     if not isinstance(value, type) or value.__module__ != "__main__":
         return inspect.getsource(value)
     head = re.compile(rf"^class {value.__name__}\b", re.MULTILINE)

@@ -8,8 +8,8 @@ Standard library only, no thread, no import of ours: it runs on every interprete
     worker.py arm ARM A B                         make one arm, run A loops, then B: what perf looks at
     worker.py marked ORDERS                       many arms one after the other, for callgrind
 
-ARGUMENTS is a JSON object, and so is ARM: the arguments of `make`. `serve` speaks JSON lines, on descriptors of its own, so that nothing an arm prints can be
-mistaken for an answer:
+ARGUMENTS is a JSON object, and so is ARM: the arguments of `make`. `serve` speaks JSON lines, on descriptors of its
+own, so that nothing an arm prints can be mistaken for an answer:
 
     {"op": "load", "cpu": core to stay on or null, "arms": {name: ARM}, "gaps": [[bytes, …], …]}
         -> {"facts": {...}, "missing": {name: reason}}, or {"error": why it cannot stay there}
@@ -18,10 +18,12 @@ mistaken for an answer:
     {"op": "time", "arm": name, "loops": n}
         -> {"ns": elapsed, "probes": [ns, …], "cpu_s": CPU seconds of this process so far}, or {"error": what it raised}
 
-Each order has a "number", and its answer the same one: what an arm that forked, or an earlier batch, answers is not taken for it.
+Each order has a "number", and its answer the same one: what an arm that forked, or an earlier batch, answers is not
+taken for it.
 
-A batch runs in parts of equal length, and before, between and behind them lies a probe: a short loop that is always the same.
-It takes longer while something else runs on the core's other hardware thread, which no clock of this system counts.
+A batch runs in parts of equal length, and before, between and behind them lies a probe: a short loop that is always the
+same. It takes longer while something else runs on the core's other hardware thread, which no clock of this system
+counts.
 
 It ends when its orders end.
 """
@@ -65,7 +67,8 @@ def used(source, modules={}):
 
 
 class Statement:
-    """A statement, timed by `timeit` in a loop of its own. Its setup has run once; what that assigned are fast locals of the loop.
+    """A statement, timed by `timeit` in a loop of its own. Its setup has run once; what that assigned are fast locals
+    of the loop.
 
     own_loop: it runs once for all loops, and is given their number as `loops`.
     """
@@ -99,7 +102,7 @@ def call(file, function, arguments):
     return getattr(module, function)(**arguments)
 
 
-def said(error):
+def error_in_words(error):
     return f"{type(error).__name__}: {error}"
 
 
@@ -161,7 +164,7 @@ def serve(orders, results):
         try:
             pin(order.get("cpu"))
         except OSError as error:
-            answer({"error": said(error)})
+            answer({"error": error_in_words(error)})
             continue
         if order["op"] == "load":
             missing = {}
@@ -170,7 +173,7 @@ def serve(orders, results):
                 try:
                     arms[name] = make(**arm)
                 except Exception as error:
-                    missing[name] = said(error)
+                    missing[name] = error_in_words(error)
             answer({"facts": facts(), "missing": missing})
         elif order["op"] == "pin":
             answer({})
@@ -181,7 +184,7 @@ def serve(orders, results):
                     arms[order["arm"]].timeit(order["loops"] // PRE_ROLL)
                 elapsed, probes = batch(arms[order["arm"]], order["loops"])
             except Exception as error:
-                answer({"error": said(error)})
+                answer({"error": error_in_words(error)})
                 continue
             cpu = resource.getrusage(resource.RUSAGE_SELF)
             answer({"ns": elapsed, "probes": probes, "cpu_s": round(cpu.ru_utime + cpu.ru_stime, 4)})

@@ -114,11 +114,12 @@ class Worker:
         return answer
 
     def load(self, arms: list[Arm], cpu: int | None, order: random.Random) -> None:
-        """Have the arms made, in random order and with gaps between them: one of random size, and small objects of random sizes.
+        """Have the arms made, in random order and with gaps between them: one of random size, and small objects of
+        random sizes.
 
-        Where an arm lies in the heap, against the pages and the lines of the cache, may cost it a third, and a process's address
-        randomisation does not change that: small objects come from pools that every process fills alike. In a fixed place the
-        same arm would pay in every restart, and no interval would show it.
+        Where an arm lies in the heap, against the pages and the lines of the cache, may cost it a third, and a
+        process's address randomisation does not change that: small objects come from pools that every process fills
+        alike. In a fixed place the same arm would pay in every restart, and no interval would show it.
         """
         shuffled = order.sample(arms, len(arms))
         gaps = [[order.randrange(PAGE_BYTES), *(order.randrange(SMALL_BYTES) for _ in range(SMALL))] for _ in shuffled]
@@ -147,7 +148,8 @@ class Worker:
             )
         if ns > passed:
             raise WorkerFailed(
-                f"worker {self.name} reported {ns / 1e9:.3g} s for {arm}, and {passed / 1e9:.3g} s passed: its clock jumped "
+                f"worker {self.name} reported {ns / 1e9:.3g} s for {arm}, and {passed / 1e9:.3g} s passed: its clock "
+                "jumped "
                 "forward or it is broken"
             )
         self.cpu_s = answer["cpu_s"]

@@ -1,9 +1,10 @@
 """What this copy found on a question, for pages that are no chapter: the front page and the decision guide.
 
-`book/front.toml` and `book/decision_guide.toml` hold the entries. Each names the `chapter` behind it, may lead to a place in the book
-(`link`), and says first what names no outcome, a mechanism (`say`). What a run can contradict is a sentence as in a chapter's
-sentences.toml (ffilab/judge/sentences.py), poured from that chapter's numbers. `each`: sentences of several items, poured in as {each}.
-A number that is not there, is of a smoke test, or is withheld, is said to be so; what was said first stands all the same.
+`book/front.toml` and `book/decision_guide.toml` hold the entries. Each names the `chapter` behind it, may lead to a
+place in the book (`link`), and says first what names no outcome, a mechanism (`say`). What a run can contradict is a
+sentence as in a chapter's sentences.toml (ffilab/judge/sentences.py), poured from that chapter's numbers. `each`:
+sentences of several items, poured in as {each}. A number that is not there, is of a smoke test, or is withheld, is said
+to be so; what was said first stands all the same.
 """
 
 import tomllib
@@ -26,10 +27,16 @@ NOT_HERE, SMOKE = "Not measured in this copy.", "This copy has no number on it: 
 
 @dataclass(frozen=True)
 class Copy:
-    """What this copy of the book found: the ledger's rows by claim, and by chapter the session of its page, if its records are there."""
+    """What this copy of the book found: the ledger's rows by claim, and by chapter the session of its page, if its
+    records are there."""
 
     rows: dict[str, dict]
     sessions: Mapping[str, Session | None] = field(default_factory=dict)
+
+    @property
+    def ledger(self) -> list[dict]:
+        """The rows of the ledger in its order."""
+        return list(self.rows.values())
 
 
 @dataclass(frozen=True)
@@ -44,7 +51,7 @@ class Advice:
     each: tuple[Sentence, ...] = ()
 
 
-def read(path: Path = FILE, kind: str = "advice") -> list[Advice]:
+def entries(path: Path = FILE, kind: str = "advice") -> list[Advice]:
     """Return all entries of a kind, in the order of the file. Raises UserError, with what is wrong."""
     keys = {field.name for field in fields(Advice)} - {"found", "each"}
     entries = []
@@ -104,7 +111,7 @@ def _answers(asked: Sentence, chapter: str, copy: Copy) -> tuple[str | None, ...
 
     def answer(question: Question) -> str | None:
         if not question.claim:
-            return question.answer(session, numbers.of(session))
+            return question.answer(session, numbers.numbers_of(session))
         part = ledger.part_of(copy.rows.get(question.claim), question.number)
         return part["verdict"] if part.get("verdict") in ANSWERS else None
 
@@ -113,7 +120,7 @@ def _answers(asked: Sentence, chapter: str, copy: Copy) -> tuple[str | None, ...
 
 def _poured(asked: Sentence, chapter: str, copy: Copy, **further: str) -> str:
     form = asked.form(_answers(asked, chapter, copy))
-    found = numbers.of(copy.sessions[chapter])
+    found = numbers.numbers_of(copy.sessions[chapter])
     values = {alias: Poured(found[name]) for alias, name in asked.poured.items()}
     return (asked.few if form is None else form).format(**values, **further)
 

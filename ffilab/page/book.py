@@ -10,10 +10,11 @@ from pathlib import Path
 from ffilab.judge.claims import chapter_names
 from ffilab.measure.alone import alone
 from ffilab.measure.foreign import NoSession, find
-from ffilab.page import render, status
+from ffilab.page import render
 from ffilab.page.contents import Chapter, chapters, source_digests, with_uses
 from ffilab.page.contents import chapter as find_chapter
 from ffilab.page.execute import execute, sweep
+from ffilab.page.parts import in_order
 from ffilab.run import settings
 from ffilab.run.budget import BUDGETS, Budget
 from ffilab.run.errors import UserError
@@ -42,7 +43,7 @@ def book(
     parts = [wanted]
     if source is None and only is None and not (HTML / "index.html").exists():
         # A fresh clone: there is something to read before the native code of the other chapters is built.
-        first = status.in_order()[0].name
+        first = in_order()[0].name
         parts = [[chapter for chapter in wanted if (chapter.name == first) is is_first] for is_first in (True, False)]
     began, failures = time.monotonic(), {}
     with explain_os_errors("_build"):
@@ -71,7 +72,8 @@ def book(
 
 
 def measured(part: list[Chapter], request: Request, budget: str, more: bool, left: int) -> dict[str, str]:
-    """Set up what these chapters need, measure and render them; returns why chapters failed, by name. left: chapters behind them."""
+    """Set up what these chapters need, measure and render them; returns why chapters failed, by name. left: chapters
+    behind them."""
     # Before the native code is built of them.
     made_from = {chapter.name: source_digests(chapter.name) for chapter in part}
     names = list(dict.fromkeys(name for chapter in part for name in with_uses(chapter.name)))
@@ -116,7 +118,8 @@ def run(part: list[Chapter], make: Callable[[Chapter], object], left: int, early
 def set_up(request: Request, chapters: list[str] | None = None, slow: bool = True) -> list[Installed]:
     """Set up the interpreters of a request, then build the native projects for them. Raises UserError.
 
-    chapters: whose projects to build; those of all chapters, if None: a study builds its own. slow: see `native.build_all`.
+    chapters: whose projects to build; those of all chapters, if None: a study builds its own. slow: see
+    `native.build_all`.
     """
     interpreters = environments.provision(request)
     native.build_all(interpreters, chapters=chapters or chapter_names(), slow=slow)
@@ -124,7 +127,8 @@ def set_up(request: Request, chapters: list[str] | None = None, slow: bool = Tru
 
 
 def further_builds(interpreters: list[Installed], count: int) -> None:
-    """Build each interpreter that was compiled here `count` times, to link layouts from; once, if two builds do not differ."""
+    """Build each interpreter that was compiled here `count` times, to link layouts from; once, if two builds do not
+    differ."""
     for installed in interpreters if count > 1 else ():
         if installed.facts["route"] == "source":
             for number in range(2, count + 1):
@@ -133,7 +137,8 @@ def further_builds(interpreters: list[Installed], count: int) -> None:
                     break
 
 
-# What setting up took on two cores, in seconds of one core: an interpreter, its environment, the native projects of a chapter.
+# What setting up took on two cores, in seconds of one core: an interpreter, its environment, the native projects of a
+# chapter.
 COMPILING_S, ENVIRONMENT_S, NATIVE_S = 560, 60, 60
 
 
@@ -172,7 +177,8 @@ def drawn_layouts(labels: list[str], budget: Budget):
 
 
 def sessions(chapter: Chapter, budget: str) -> list[str]:
-    """Return the names of the sessions that a chapter's page rests on, the oldest first; none if they cannot be added to.
+    """Return the names of the sessions that a chapter's page rests on, the oldest first; none if they cannot be added
+    to.
 
     Raises UserError if they were measured with another budget.
     """

@@ -1,19 +1,22 @@
 """What a notebook's cells define, as a module: `notebooks.<chapter>.experiment`.
 
-The experiment stands in the cells that run it, and nowhere else. What else needs a part of it (results, made-up records, tests)
-imports this module: the functions, the classes and the CONSTANTS of all code cells, with the imports that these use. What a cell
-runs, and what it keeps in names with small letters, is left out.
+The experiment stands in the cells that run it, and nowhere else. What else needs a part of it (results, made-up
+records, tests) imports this module: the functions, the classes and the CONSTANTS of all code cells, with the imports
+that these use. What a cell runs, and what it keeps in names with small letters, is left out.
 """
 
 import ast
 import importlib.abc
 import importlib.util
 import json
+import os
 from pathlib import Path
 
 from ffilab.run.paths import NOTEBOOKS
 
 MODULE = "experiment"
+# Where an editor, grep and a type checker see it; git does not.
+FILE = f"{MODULE}.py"
 # A cell with this tag is run by a reader in JupyterLab, and not when the book is made.
 YOURS = "yours"
 DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -53,21 +56,27 @@ def whole(text: str, node: ast.stmt) -> str:
     return "\n".join(text.splitlines()[first - 1 : node.end_lineno])
 
 
-class Cells(importlib.abc.MetaPathFinder, importlib.abc.ExecutionLoader):
-    """Finds and loads these modules."""
+class Cells(importlib.abc.MetaPathFinder):
+    """Finds these modules: writes the file of each, if its cells have changed, and has it loaded."""
 
     def find_spec(self, fullname, path=None, target=None):
         package, _, name = fullname.rpartition(".")
         folder = NOTEBOOKS / package.rpartition(".")[2]
         notebook = folder / f"{folder.name}.ipynb"
-        if package.rpartition(".")[0] != NOTEBOOKS.name or name != MODULE:
+        if package.rpartition(".")[0] != NOTEBOOKS.name or name != MODULE or not notebook.exists():
             return None
-        return importlib.util.spec_from_loader(fullname, self) if notebook.exists() else None
+        file = folder / FILE
+        write(
+            file,
+            f"# Made from {notebook.name} whenever it is imported (ffilab/page/cells.py): change the cells.\n"
+            + exported(notebook),
+        )
+        return importlib.util.spec_from_file_location(fullname, file)
 
-    def get_filename(self, fullname):
-        # No file: so inspect asks for the source below.
-        return f"cells of {fullname.split('.')[1]}"
 
-    def get_source(self, fullname):
-        chapter = fullname.split(".")[1]
-        return exported(NOTEBOOKS / chapter / f"{chapter}.ipynb")
+def write(file: Path, text: str) -> None:
+    """Write a file that others may be reading, if its text is another one."""
+    if not file.exists() or file.read_text(encoding="utf-8") != text:
+        new = file.with_name(f".{file.name}-{os.getpid()}")
+        new.write_text(text, encoding="utf-8")
+        new.replace(file)

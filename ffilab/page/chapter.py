@@ -33,7 +33,8 @@ def assert_gil(enabled: bool) -> None:
 
 
 def assert_own(chapter: str, label: str) -> None:
-    """First cell: is this the chapter's own Jupyter kernel? An editor may have chosen another, and noted it in the notebook.
+    """First cell: is this the chapter's own Jupyter kernel? An editor may have chosen another, and noted it in the
+    notebook.
 
     Raises UserError if not.
     """
@@ -45,7 +46,8 @@ def assert_own(chapter: str, label: str) -> None:
 
 
 def runs_on(gil_enabled: bool) -> str:
-    """Return the label of the interpreter that measures a chapter. A page made from records may be made by another one."""
+    """Return the label of the interpreter that measures a chapter. A page made from records may be made by another
+    one."""
     return GIL if gil_enabled else FREE_THREADED
 
 
@@ -97,17 +99,19 @@ def left_out(labels: list[str]) -> list[str]:
     return [interpreter.label for interpreter in ALL if interpreter.label not in labels]
 
 
-def said(session: Session, name: str) -> str:
-    """Return what this run says under that name in sentences.toml, for a caption: in JupyterLab at once, as far as it was measured.
+def sentence(session: Session, name: str) -> str:
+    """Return what this run says under that name in sentences.toml, for a caption: in JupyterLab at once, as far as it
+    was measured.
 
-    In a run of the book, its place: the verdicts that a sentence may ask for rest on the whole chapter, so execute.py fills it in.
+    In a run of the book, its place: the verdicts that a sentence may ask for rest on the whole chapter, so execute.py
+    fills it in.
     """
     return f"⟦{name}⟧" if settings.everything_told() else _said(session, name)
 
 
 def _said(session: Session, name: str) -> str:
     try:
-        return words.translated(engine.said(session)[name])
+        return words.translated(engine.sentences_of(session)[name])
     except UserError:
         # In JupyterLab a reader may have left out a section.
         if settings.everything_told():
@@ -117,7 +121,7 @@ def _said(session: Session, name: str) -> str:
 
 def sentences(session: Session) -> None:
     """Hand every sentence that this run chooses to the prose: {glue:text}`name`."""
-    for name in engine.said(session):
+    for name in engine.sentences_of(session):
         draw.glue(name, _said(session, name))
 
 
@@ -165,18 +169,19 @@ def end(session: Session, gil_enabled: bool) -> None:
 
 def default_links(session: Session) -> dict[str, str]:
     """Describe where the linker's own order lies among the layouts, in each timed plan that tried it."""
-    said = []
+    sentence = []
     for path in session.files[1:]:
         record = session.timed(path.stem)
         arms, faster, slower = statistics.among_lots(record)
         if arms:
             found = f"{path.stem}: of {arms} arms {faster} were faster and {slower} slower than on every layout"
-            said.append(f"{found} (by chance about {arms / (len(record.kept) + 1):.0f} each)")
-    return {"The linker's own order": "; ".join(said)} if said else {}
+            sentence.append(f"{found} (by chance about {arms / (len(record.kept) + 1):.0f} each)")
+    return {"The linker's own order": "; ".join(sentence)} if sentence else {}
 
 
 def disturbed(session: Session) -> list[str]:
-    """Describe what was measured again or left out: of each timed plan, and of each experiment of which something was."""
+    """Describe what was measured again or left out: of each timed plan, and of each experiment of which something
+    was."""
     titles = dict.fromkeys(line["title"] for line in session.record.experiments)
     touched = [title for title in titles if any(session.disturbed(title)[:2])]
     plans = [path.stem for path in session.files[1:]]

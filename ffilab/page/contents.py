@@ -1,7 +1,7 @@
 """The chapters of the book as the press sees them: where each stands, and what its page was made from.
 
-With every executed page goes a file of facts, `page.json`: how and where it was measured, and digests of all that it was
-made from. A page of which one has changed since is stale, and is never shown as fresh.
+With every executed page goes a file of facts, `page.json`: how and where it was measured, and digests of all that it
+was made from. A page of which one has changed since is stale, and is never shown as fresh.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ import nbformat
 
 from ffilab.judge import claims
 from ffilab.measure.reading import Reading
-from ffilab.page.cells import exported
+from ffilab.page.cells import FILE, exported
 from ffilab.page.draw import KEPT
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, BY_PRODUCTS, EXECUTED, NATIVE, NOTEBOOKS, ROOT, without_paths
@@ -24,7 +24,8 @@ from ffilab.setup.installed import load
 FACTS = "page.json"
 # Without these nothing is known of how a page was made.
 OF_FACTS = {"digests", "records", "read"}
-# A cell with this tag and a name begins another page of the chapter: `page:choosing`. Its source begins with the heading.
+# A cell with this tag and a name begins another page of the chapter: `page:choosing`. Its source begins with the
+# heading.
 NEW_PAGE = "page:"
 # Tags of the cell that glues what the run says, and of the one where the proof of a page begins.
 SAID, PROOF = "said", "proof"
@@ -99,7 +100,8 @@ class Chapter:
 
     @property
     def jupyter_kernel(self) -> str:
-        """The Jupyter kernel that it runs on. Raises UserError if that is none of the pair: an editor may have noted another."""
+        """The Jupyter kernel that it runs on. Raises UserError if that is none of the pair: an editor may have noted
+        another."""
         name, ours = self.notebook.metadata.kernelspec.name, [interpreter.name for interpreter in CHAPTER_PAIR]
         if name not in ours:
             path = os.path.relpath(self.source)
@@ -116,7 +118,8 @@ class Chapter:
 
     @property
     def minutes(self) -> dict[str, dict[str, int]]:
-        """Return the minutes of teaching and of exercises, by page: metadata of its first cell; empty if it has none."""
+        """Return the minutes of teaching and of exercises, by page: metadata of its first cell; empty if it has
+        none."""
         openings = (page.cells[0] for page in split(self.notebook, self.name).values())
         return dict(zip(self.pages, [opening.metadata.get("minutes", {}) for opening in openings]))
 
@@ -135,7 +138,8 @@ class Chapter:
 
 
 def read_notebook(path: Path, mend: str, with_kernel: bool = False) -> nbformat.NotebookNode:
-    """Read a notebook that has cells and, with_kernel, names a Jupyter kernel. Raises UserError, with `mend`, if it is damaged."""
+    """Read a notebook that has cells and, with_kernel, names a Jupyter kernel. Raises UserError, with `mend`, if it is
+    damaged."""
     try:
         notebook = nbformat.read(path, as_version=4)
         _ = notebook.cells[0].source, notebook.metadata.kernelspec.name if with_kernel else None
@@ -199,7 +203,9 @@ def source_digests(chapter: str) -> dict[str, str]:
     folders = [NOTEBOOKS / name for name in with_uses(chapter)]
     native = [path for name in with_uses(chapter) for path in sources(NATIVE / name)]
     others = [exported(notebook) for folder in folders[1:] for notebook in folder.glob("*.ipynb")]
-    files = [path for folder in folders for kind in ("*.py", "*.toml") for path in folder.glob(kind)]
+    found = [path for folder in folders for kind in ("*.py", "*.toml") for path in folder.glob(kind)]
+    # What is made from the cells is no source.
+    files = [path for path in found if path.name != FILE]
     return {
         "the notebook": digest(list(folders[0].glob("*.ipynb"))),
         "the experiment": digest(files, "".join(others)),
@@ -208,8 +214,8 @@ def source_digests(chapter: str) -> dict[str, str]:
 
 
 def record_digests(facts: dict) -> dict[str, str]:
-    """Digests of the records of a page and, if it was measured in this clone, of its interpreters; what is gone counts as
-    changed."""
+    """Digests of the records of a page and, if it was measured in this clone, of its interpreters; what is gone counts
+    as changed."""
     by_name = {"its records": digest([BUILD / path for path in facts["records"]])}
     if not facts["read"]:
         by_name["an interpreter"] = hashlib.sha256(

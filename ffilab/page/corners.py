@@ -1,4 +1,5 @@
-"""The corners that the talk lists, as a table: level and cost by the talk, and what this run says of each, with links."""
+"""The corners that the talk lists, as a table: level and cost by the talk, and what this run says of each, with
+links."""
 
 import tomllib
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ from ffilab.page.templates import filled
 from ffilab.run.paths import ROOT
 
 FILE = ROOT / "book" / "corners.toml"
-# By answer: a class (its colour stands in book/_static/corners.css), a sign, so that no colour is needed, and what is said of it.
+# By answer: a class (its colour stands in book/_static/corners.css), a sign, so that no colour is needed, and what is
+# said of it.
 SAID = {
     YES: ("holds", "●", "yes, here"),
     NO: ("fails", "✕", "not here"),

@@ -1,4 +1,5 @@
-"""The page of the study of what a wheel costs: from its kept sessions to tables, a figure and verdicts on nanobind's benchmark."""
+"""The page of the study of what a wheel costs: from its kept sessions to tables, a figure and verdicts on nanobind's
+benchmark."""
 
 import itertools
 import statistics
@@ -21,8 +22,8 @@ from ffilab.setup.catalogue import ALL
 
 SIZES = (10, 100, 720)
 TOOLS = ("C API", "cffi", "Cython", "nanobind", "pybind11", "PyO3")
-# What nanobind's page says in words, and its pictures in numbers: over nanobind, optimised for size. (The words have 4.4 for
-# pybind11 as well; its picture has 2.7 and 3.1, and 4.0 for the branch that became pybind11 3.)
+# What nanobind's page says in words, and its pictures in numbers: over nanobind, optimised for size. (The words have
+# 4.4 for pybind11 as well; its picture has 2.7 and 3.1, and 4.0 for the branch that became pybind11 3.)
 PUBLISHED = [
     ("N1", "seconds to compile", "processor", "pybind11", (2.7, 4.4), {"functions": 2.7, "classes": 3.1}),
     ("N1", "bytes", "stripped", "pybind11", (3, 5), {"functions": 3.7, "classes": 3.3}),
@@ -53,7 +54,8 @@ def spread(found: list[float]) -> str:
 
 
 def ratio(over: list[float], under: list[float], is_exact: bool) -> Interval:
-    """A ratio of what was measured in the same sessions, with its interval. is_exact: bytes, which are the same in all of them."""
+    """A ratio of what was measured in the same sessions, with its interval. is_exact: bytes, which are the same in all
+    of them."""
     found = np.array(over) / np.array(under)
     if is_exact and np.ptp(found) == 0:
         return Interval(*[float(found[0])] * 3)
@@ -61,7 +63,8 @@ def ratio(over: list[float], under: list[float], is_exact: bool) -> Interval:
 
 
 def verdict(found: Interval, low: float, high: float) -> str:
-    """Does a ratio lie where it was published? Asked by the rules of the book: above the lower end, and not above the upper one."""
+    """Does a ratio lie where it was published? Asked by the rules of the book: above the lower end, and not above the
+    upper one."""
     if not found.is_known:
         return SAID[None]
     if above(found, low) == NO:
@@ -97,7 +100,8 @@ def fewest(wheels: list[dict], labels: list[str]) -> list[dict]:
 
 
 def needed(wheels: list[dict]) -> list[dict]:
-    """For each tool, and nanobind's split mode: how many wheels serve the interpreters that were here, by version and at best."""
+    """For each tool, and nanobind's split mode: how many wheels serve the interpreters that were here, by version and
+    at best."""
     labels = tried_on(wheels)
     ways = {tool: (tool, f"{tool}, stable ABI") for tool in TOOLS} | {
         "nanobind, split": ("nanobind, split", "nanobind")

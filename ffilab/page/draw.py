@@ -72,8 +72,8 @@ def figure(
 ) -> None:
     """Display `plot(figure)` for light and dark pages, under a caption that states its finding.
 
-    numbers: what the alt text says besides the caption. data: what is drawn, as a table; a link beside the figure holds it as CSV; without
-    rows the caption stands alone.
+    numbers: what the alt text says besides the caption. data: what is drawn, as a table; a link beside the figure holds
+    it as CSV; without rows the caption stands alone.
     name: the page can show the figure anywhere, also above the cell that draws it, by the directive `{glue} name`.
     """
     if data is not None and data.empty:
@@ -94,8 +94,8 @@ def nothing(why: str, name: str = "") -> None:
 
 
 def _glued(name: str, kind: str, shown: str, **kept) -> None:
-    """Hand something to the page: the same record that myst_nb.glue writes; importing myst_nb would bring Sphinx into the measured
-    kernels."""
+    """Hand something to the page: the same record that myst_nb.glue writes; importing myst_nb would bring Sphinx into
+    the measured kernels."""
     about = {"scrapbook": {"name": name, "mime_prefix": GLUE_PREFIX}, **kept}
     display({f"{GLUE_PREFIX}{kind}": shown}, raw=True, metadata=about)
 
@@ -115,7 +115,8 @@ def framed(plot, caption: str, numbers: str, size: tuple[float, float], inside: 
 def player(
     scenes: Scenes, settings: tuple[str, ...], caption: str, numbers: str = "", *, first: tuple[str, ...] = ()
 ) -> None:
-    """Display recorded scenes that can be played, by the values of their settings; the picture of the first is seen without JavaScript.
+    """Display recorded scenes that can be played, by the values of their settings; the picture of the first is seen
+    without JavaScript.
 
     An address that ends in `#gil=`, the values of the settings and a time in µs leads to a moment of a scene.
     """
@@ -137,7 +138,8 @@ PLACE = re.compile(r"⟦([^⟧]+)⟧")
 
 
 def filled_in(shown: str, said: dict[str, str]) -> str:
-    """Return HTML with the sentences in their places, in alt texts and in captions. Raises KeyError for one that is not said."""
+    """Return HTML with the sentences in their places, in alt texts and in captions. Raises KeyError for one that is not
+    said."""
     shown = re.sub(
         r'alt="[^"]*"', lambda alt: PLACE.sub(lambda name: html.escape(said[name[1]].replace("`", "")), alt[0]), shown
     )
@@ -235,7 +237,8 @@ def spread_out(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def glue(name: str, value: str) -> None:
-    """Hand a text to the prose: {glue:text}`name`, where nothing is rendered as code. Marked if this is a smoke test: the page's banner says the rest."""
+    """Hand a text to the prose: {glue:text}`name`, where nothing is rendered as code. Marked if this is a smoke test:
+    the page's banner says the rest."""
     value = value.replace("`", "")
     _glued(name, "text/plain", repr(f"{value} ({short(mark())})" if value and mark() else value))
 
@@ -317,7 +320,7 @@ def arms(record: Record) -> None:
         if not arm.startswith((EMPTY, "control"))
     )
     checks = controls.settled(controls.of_record(record.run["plan"]["name"], record))
-    failed = [controls.said(check) for check in checks if not check.passed]
+    failed = [controls.check_in_words(check) for check in checks if not check.passed]
     said = f"failed: {'; '.join(failed)}" if failed else f"all {len(checks)} passed"
     title = f"Every arm of this run, the loop included. Controls: {html.escape(said)}"
     display(HTML(folded(title, rows_of(frame) + csv_link(frame, "arms"))))
@@ -356,7 +359,8 @@ def plain(text: str) -> str:
 
 
 def verdict(row: dict) -> None:
-    """Show the ledger's row for a claim: word, counts and size, each number with its interval, and each part with its answer."""
+    """Show the ledger's row for a claim: word, counts and size, each number with its interval, and each part with its
+    answer."""
     beside = "; ".join(
         f"{name}: " + ", ".join(f"{what} {bounds(*interval)}" for what, interval in each.items())
         for name, each in row["beside"].items()
@@ -368,7 +372,8 @@ def verdict(row: dict) -> None:
     why = "".join(f"\n  - {plain(ledger.part_in_words(part))}" for part in row["parts"]) or f" {plain(row['reason'])}"
     display(
         Markdown(
-            f"**{row['id']}: {ledger.verdict_of(row)}.** {plain(row['claim'])}\n\n- Published: {plain(row['published'])}\n"
+            f"**{row['id']}: {ledger.verdict_of(row)}.** {plain(row['claim'])}\n\n- Published: "
+            f"{plain(row['published'])}\n"
             f"- Here: {measured or 'nothing measured'}\n"
             + (f"- Beside it: {beside}\n" if beside else "")
             + (f"- Published size: {row['size']}\n" if row["size"] else "")

@@ -1,4 +1,5 @@
-"""The page of the studies that take long: what intervals were worth when builds, layouts and sessions were drawn anew."""
+"""The page of the studies that take long: what intervals were worth when builds, layouts and sessions were drawn
+anew."""
 
 import statistics
 from pathlib import Path
@@ -21,7 +22,7 @@ INTERVALS = {
 }
 
 
-def read(name: str, folder: Path = FOLDER) -> list[dict]:
+def kept_sessions(name: str, folder: Path = FOLDER) -> list[dict]:
     """Read the rows that a study left; nothing if it was not run."""
     path = folder / f"{name}.json"
     return read_json(path) if path.exists() else []
@@ -54,8 +55,11 @@ def coverage_page(sessions: list[dict], coverage: list[dict], levels: list[dict]
     )
 
 
-def wheels_page(rounds: list[dict]) -> str:
-    """How often each tool tells a wheel with 1 % more instructions from its original, and a copy from it; seconds of a run."""
+def tools(rounds: list[dict]) -> list[dict]:
+    """What each tool of the study of wheels said.
+
+    right, wrong: in how many of its runs it found the slower wheel, and called a copy different. seconds: of a run.
+    """
     runs = [run for one in rounds for run in one["runs"]]
     rows = []
     for name in dict.fromkeys(run["row"] for run in runs):
@@ -66,7 +70,12 @@ def wheels_page(rounds: list[dict]) -> str:
             {"name": name, "right": Share(right, len(more)), "wrong": Share(wrong, len(copy))}
             | {"seconds": statistics.median(run["seconds"] for run in own)}
         )
-    return filled("wheels.md", study=STUDY, rounds=rounds, tools=rows, level=WHEELS_LEVEL)
+    return rows
+
+
+def wheels_page(rounds: list[dict]) -> str:
+    """How often each tool tells a wheel with 1 % more instructions from its original, and a copy from it."""
+    return filled("wheels.md", study=STUDY, rounds=rounds, tools=tools(rounds), level=WHEELS_LEVEL)
 
 
 def object_model_page(sessions: list[dict]) -> str:
@@ -95,7 +104,8 @@ def object_model_page(sessions: list[dict]) -> str:
 
 
 def span(found: dict, call: str) -> tuple[tuple, tuple]:
-    """The shortest time of a call on the first build and the longest, each with its tool; what is written by hand is no tool's."""
+    """The shortest time of a call on the first build and the longest, each with its tool; what is written by hand is no
+    tool's."""
     (topic,) = [topic for topic, calls in found["calls"].items() if call in calls]
     times = next(iter(found["times"].values()))
     known = [

@@ -92,8 +92,8 @@ def execute(
             "JUPYTER_PATH": str(ROOT / "kernels") if source is None else short,
             "PYDEVD_DISABLE_FILE_VALIDATION": "1",
             settings.RUN: str(BUILD),
-            # What experiments put into temporary files, and the kernel's connection: a killed run leaves them here, and the
-            # next one sweeps them. Not below `_build`, whose path may be too long for a socket's.
+            # What experiments put into temporary files, and the kernel's connection: a killed run leaves them here, and
+            # the next one sweeps them. Not below `_build`, whose path may be too long for a socket's.
             "JUPYTER_RUNTIME_DIR": str(Path(scratch) / "runtime"),
             "TMPDIR": short,
         }
@@ -115,7 +115,8 @@ def execute(
 
 
 def _own_kernel(folder: Path) -> str:
-    """Describe a Jupyter kernel of the book's own environment in a folder for JUPYTER_PATH: reading records needs no other."""
+    """Describe a Jupyter kernel of the book's own environment in a folder for JUPYTER_PATH: reading records needs no
+    other."""
     name = "ffilab-reading"
     spec = folder / "kernels" / name / "kernel.json"
     spec.parent.mkdir(parents=True)
@@ -171,7 +172,8 @@ def _fill_captions(notebook: nbformat.NotebookNode) -> None:
 
 
 def _wait(process: subprocess.Popen, bar: Step, progress: Path, limit: float) -> int | None:
-    """Wait for the exit code, and show meanwhile what the measurement reports of itself; None if the limit (s) came first."""
+    """Wait for the exit code, and show meanwhile what the measurement reports of itself; None if the limit (s) came
+    first."""
     started = time.monotonic()
     while process.poll() is None:
         if time.monotonic() - started > limit:

@@ -1,7 +1,8 @@
 """What pages load: figures and tables as files beside the book.
 
-An executed notebook holds its figures and CSV tables in itself, so that JupyterLab shows them. In the book each becomes a
-file that is named by its content: a browser fetches a figure when it comes into sight, and only the one of light and dark.
+An executed notebook holds its figures and CSV tables in itself, so that JupyterLab shows them. In the book each becomes
+a file that is named by its content: a browser fetches a figure when it comes into sight, and only the one of light and
+dark.
 """
 
 import hashlib
@@ -35,7 +36,8 @@ def set_apart(page: nbformat.NotebookNode, static: Path, address: str) -> None:
 
 
 def image(attributes: str, drawing: str, static: Path, address: str) -> str:
-    """Return an element that loads a drawing from a file when it comes into sight; its place is kept free until then."""
+    """Return an element that loads a drawing from a file when it comes into sight; its place is kept free until
+    then."""
     source = keep(lighter(drawing).encode(), "svg", static, address)
     points = (re.search(rf'<svg[^>]*?\s{side}="([\d.]+)pt"', drawing)[1] for side in ("width", "height"))
     width, height = (round(float(each) * 4 / 3) for each in points)

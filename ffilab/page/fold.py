@@ -1,4 +1,5 @@
-"""A Sphinx extension: what proves that a page's numbers may be trusted is folded; a page in another language says so to browsers."""
+"""A Sphinx extension: what proves that a page's numbers may be trusted is folded; a page in another language says so to
+browsers."""
 
 from docutils import nodes
 from sphinx.application import Sphinx

@@ -1,4 +1,5 @@
-"""The parts of the front page that a run writes: figure, surprises, chooser, questions, ways through. `book/front.toml` declares them."""
+"""The parts of the front page that a run writes: figure, surprises, chooser, questions, ways through. `book/front.toml`
+declares them."""
 
 import itertools
 import json
@@ -28,7 +29,8 @@ SURPRISES, LABELLED = 3, 3
 PARTS = {"Teaching": "teaching", "Exercise": "exercises"}
 # Two times that differ by less make no choice.
 MATTERS = 0.02
-# What a pair is answered with, the beginning of it in bold; the page's script fills the same sentences. The faster one is {a}.
+# What a pair is answered with, the beginning of it in bold; the page's script fills the same sentences. The faster one
+# is {a}.
 ANSWERS = {
     "faster": ["{a} is faster:", " {time_a}, {b} {time_b}. Side by side it is {times} times as fast."],
     "same": [
@@ -48,13 +50,14 @@ FIELDS = ["This binding", "or this one", "for this kind of call", "on CPython"]
 QUESTION = "{one} or {other} for {signature} on CPython {CPython}?"
 
 
-def read() -> dict:
+def declarations() -> dict:
     """Read the declarations."""
     return tomllib.loads(FILE.read_text(encoding="utf-8"))
 
 
 def plot(figure, frame: pd.DataFrame, declared: dict) -> None:
-    """Draw a dot for each row: its value on a log axis, by group; one line for each hue. The farthest ones are named."""
+    """Draw a dot for each row: its value on a log axis, by group; one line for each hue. The farthest ones are
+    named."""
     axes = figure.subplots()
     group, hue_of = frame[declared["group"]], frame[declared["hue"]]
     groups, hues = list(dict.fromkeys(group)), list(dict.fromkeys(hue_of))
@@ -99,9 +102,11 @@ def finding(frame: pd.DataFrame, declared: dict) -> str:
     return words.translated(SLOWEST).format(what=what, by=by, label=label, times=f"{top[declared['value']]:.0f}")
 
 
-def figure(tree: Path, declared: dict) -> str:
-    """Save the figure for light and dark pages, and return it with its caption; a sentence if there is nothing to draw."""
-    kept = tables.read(declared["chapter"], declared["table"])
+def figure(tree: Path) -> str:
+    """Save the figure for light and dark pages, and return it with its caption; a sentence if there is nothing to
+    draw."""
+    declared = declarations()["figure"]
+    kept = tables.kept_table(declared["chapter"], declared["table"])
     frame = pd.DataFrame() if kept is None else kept.frame.dropna(subset=[declared["value"]])
     if not frame.empty:
         # Of the declared hues, without the group that the others are compared with.
@@ -127,7 +132,7 @@ def figure(tree: Path, declared: dict) -> str:
 
 def surprises(tree: Path, copy: advice.Copy) -> str:
     """List the first few surprises that have a number: decided ones first."""
-    all_of_them = [(advice.is_decided(surprise, copy), surprise) for surprise in advice.read(FILE, "surprise")]
+    all_of_them = [(advice.is_decided(surprise, copy), surprise) for surprise in advice.entries(FILE, "surprise")]
     known = [(is_decided, surprise) for is_decided, surprise in all_of_them if is_decided is not None]
     lines = [
         f"{number}. {surprise.say} {advice.evidence(surprise, copy)} {link(tree, surprise.link)}"
@@ -140,7 +145,7 @@ def questions(tree: Path, copy: advice.Copy, part: str) -> str:
     """List the questions of a part: the answer of the mechanism, what this run counted, and a link to where it did."""
     lines = [
         f"- {in_words(question.say)} {advice.evidence(question, copy)} {link(tree, question.link)}"
-        for question in advice.read(FILE, "question")
+        for question in advice.entries(FILE, "question")
         if question.part == part
     ]
     return "\n".join(lines) + "\n"
@@ -166,7 +171,8 @@ def ending(row: dict) -> tuple[bool, str]:
 
 
 def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
-    """Collect what the page's script needs: names, the texts and address of each cell, and the answer of each pair, the faster one first.
+    """Collect what the page's script needs: names, the texts and address of each cell, and the answer of each pair, the
+    faster one first.
 
     page: address of the page with all cells, where each has a place of its own.
     """
@@ -202,7 +208,8 @@ def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
 
 
 def compared(data: dict, example: dict) -> dict | None:
-    """One comparison as the page's script makes it: the answer in bold and its rest, with what is poured in; None if there is no such row."""
+    """One comparison as the page's script makes it: the answer in bold and its rest, with what is poured in; None if
+    there is no such row."""
     label, signature = in_words(example["CPython"]), example["signature"]
     at = {key: {name: str(number) for number, name in enumerate(labels)} for key, labels in data["names"].items()}
     if label not in at["CPython"] or signature not in at["signature"]:
@@ -226,9 +233,10 @@ def compared(data: dict, example: dict) -> dict | None:
     }
 
 
-def chooser(tree: Path, declared: dict, examples: list[dict]) -> str:
+def chooser(tree: Path) -> str:
     """Make the form that compares two bindings. Without JavaScript it shows the examples with their answers."""
-    cells, pairs = (tables.read(declared["chapter"], declared[name]) for name in ("cells", "pairs"))
+    declared, examples = declarations()["chooser"], declarations()["example"]
+    cells, pairs = (tables.kept_table(declared["chapter"], declared[name]) for name in ("cells", "pairs"))
     if cells is None or pairs is None:
         return f"{words.translated(NOTHING_YET)} {link(tree, declared['page'])}\n"
     data = chooser_data(cells, pairs, f"../{declared['page']}.html")
@@ -248,8 +256,8 @@ def chooser(tree: Path, declared: dict, examples: list[dict]) -> str:
 
 
 def ways(declared: list[dict]) -> list[dict]:
-    """Return each way with the minutes of its stops, as the pages state them, without stops that it has no time for. Raises UserError
-    for an unknown page."""
+    """Return each way with the minutes of its stops, as the pages state them, without stops that it has no time for.
+    Raises UserError for an unknown page."""
     minutes = {page: stated for chapter in chapters() for page, stated in chapter.minutes.items()}
     toc = (ROOT / "_toc.yml").read_text()
     everything = [{"page": page, "parts": list(PARTS)} for page in sorted(minutes, key=toc.find) if f"{page}\n" in toc]
@@ -270,15 +278,6 @@ def ways(declared: list[dict]) -> list[dict]:
     return totalled
 
 
-def write(tree: Path, copy: advice.Copy, folder: Path) -> None:
-    """Write the generated parts of the page into a folder, and those of the instructors' page that are made of the same."""
-    declared = read()
-    found = {"ways": ways(declared["way"]), "link": partial(link, tree)}
-    for name, text in {
-        "front_figure": figure(tree, declared["figure"]),
-        "surprises": surprises(tree, copy),
-        "chooser": chooser(tree, declared["chooser"], declared["example"]),
-        **{f"questions_{part}": questions(tree, copy, part) for part in ("safe", "quick")},
-        **{name: filled(f"{name}.md", **found) for name in ("ways", "clock")},
-    }.items():
-        (folder / f"{name}.md").write_text(text)
+def ways_page(template: str, tree: Path) -> str:
+    """Fill a template with the ways: of the front page, or of the instructors'."""
+    return filled(template, ways=ways(declarations()["way"]), link=partial(link, tree))

@@ -1,7 +1,8 @@
-"""The decision guide: six cards, each with a recommendation, what this run found, its price, and when it is wrong; and the checklist.
+"""The decision guide: six cards, each with a recommendation, what this run found, its price, and when it is wrong; and
+the checklist.
 
-`book/decision_guide.toml` holds the cards (`[[card]]`, with their `[[card.tables]]`) and the advice (`[[advice]]`, see advice.py; its
-`part` names the card). `book/free_threading.toml` holds the points of the checklist (`[[check]]`).
+`book/decision_guide.toml` holds the cards (`[[card]]`, with their `[[card.tables]]`) and the advice (`[[advice]]`, see
+advice.py; its `part` names the card). `book/free_threading.toml` holds the points of the checklist (`[[check]]`).
 """
 
 import tomllib
@@ -52,7 +53,7 @@ def cards() -> list[Card]:
         for entry in words.translated(tomllib.loads(FILE.read_text(encoding="utf-8"))["card"])
     ]
     known = {card.name + place for card in declared for place in ON_CARDS}
-    if homeless := {advised.part for advised in advice.read(FILE)} - known:
+    if homeless := {advised.part for advised in advice.entries(FILE)} - known:
         raise UserError(f"{FILE.name}: advice for cards that are not there: {', '.join(sorted(homeless))}.")
     return declared
 
@@ -67,7 +68,7 @@ def cards_page(tree: Path, copy: advice.Copy) -> str:
     return filled(
         "guide.md",
         cards=cards(),
-        entries=advice.read(),
+        entries=advice.entries(),
         evidence=lambda advised: advice.evidence(advised, copy),
         link=partial(link, tree),
         # Tables are those of the English pages.
@@ -78,9 +79,3 @@ def cards_page(tree: Path, copy: advice.Copy) -> str:
 def checklist_page(tree: Path) -> str:
     """List the points of the checklist with their code and links to the places that do them."""
     return filled("checklist.md", points=points(), link=partial(link, tree))
-
-
-def write(tree: Path, copy: advice.Copy, folder: Path) -> None:
-    """Write the generated parts of the page into a folder."""
-    (folder / "decision_guide.md").write_text(cards_page(tree, copy))
-    (folder / "checklist.md").write_text(checklist_page(tree))

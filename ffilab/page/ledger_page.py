@@ -129,7 +129,8 @@ FOR_CARDS = {
 
 
 def trust(rows: list[dict]) -> dict:
-    """Return what is said of all: how many claims were tested, how many wrong answers to expect at most, and what was withheld."""
+    """Return what is said of all: how many claims were tested, how many wrong answers to expect at most, and what was
+    withheld."""
     count = Counter(row["verdict"] for row in rows)
     kinds = {kind: count[kind] for kind in (verdicts.BY_CONSTRUCTION, verdicts.NOT_MEASURABLE) if count[kind]}
     return {
@@ -185,12 +186,9 @@ def finite(value):
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def write(tree: Path, rows: list[dict]) -> None:
-    """Write the generated part of the page into an assembled tree, and its figure and files beside it."""
-    static, generated = tree / "book" / "_static", tree / "book" / "_generated"
-    for folder in (static, generated):
-        folder.mkdir(parents=True, exist_ok=True)
-    (generated / "ledger.md").write_text(page(rows, tree))
+def write_files(static: Path, rows: list[dict]) -> None:
+    """Put the page's figure, and the ledger as files to take away, into a folder of static files."""
+    static.mkdir(parents=True, exist_ok=True)
     for mode, drawn in draw.pictures(lambda figure: plot_summary(figure, rows), (7.2, 3.2), "").items():
         (static / f"ledger-{mode}.svg").write_bytes(drawn)
     as_table(rows).map(no_formula).to_csv(static / "ledger.csv", index=False)

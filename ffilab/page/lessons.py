@@ -1,7 +1,8 @@
 """What a chapter holds for who teaches it: its notes for instructors, and the parts of its head.
 
-The notes stand beside the notebook, in `notebooks/<chapter>/instructors.md`: expected answers, one for each prediction; laptops;
-what may be skipped. Nothing of it is typed twice: the instructor's page and the speaker notes of the slides are made of it.
+The notes stand beside the notebook, in `notebooks/<chapter>/instructors.md`: expected answers, one for each prediction;
+laptops; what may be skipped. Nothing of it is typed twice: the instructor's page and the speaker notes of the slides
+are made of it.
 """
 
 import re

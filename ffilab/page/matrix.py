@@ -1,4 +1,5 @@
-"""The page of the matrix: every cell that a chapter has kept, as one table that can be sorted, filtered and searched offline.
+"""The page of the matrix: every cell that a chapter has kept, as one table that can be sorted, filtered and searched
+offline.
 
 Which table it shows says `book/matrix.toml`. The table is whole without JavaScript; with it, DataTables takes it over
 (`book/_static/matrix.js`). DataTables comes from the package itables, which bundles it for use without a network.
@@ -28,15 +29,16 @@ HEADINGS = (*KEYS, *NUMBERS.values(), "instructions", "where")
 
 
 def page(tree: Path) -> str:
-    """Show the table that `book/matrix.toml` names, or say why there is none. tree: of the sources; its CSV file is put there."""
+    """Show the table that `book/matrix.toml` names, or say why there is none. tree: of the sources; its CSV file is put
+    there."""
     shown = tomllib.loads(SHOWN.read_text(encoding="utf-8"))
-    table = tables.read(shown["chapter"], shown["table"])
+    table = tables.kept_table(shown["chapter"], shown["table"])
     if table is None:
         return f"The matrix was not measured on this machine yet: `make chapter NAME={shown['chapter']}`.\n"
-    return of(table, files.csv_link(table.frame, "matrix", tree))
+    return table_page(table, files.csv_link(table.frame, "matrix", tree))
 
 
-def of(table: tables.Table, link: str = "") -> str:
+def table_page(table: tables.Table, link: str = "") -> str:
     """Show a table: what it holds in a sentence, select boxes, the rows, a link to its CSV file."""
     return filled(
         "matrix.md",
@@ -74,7 +76,8 @@ def known(value) -> bool:
 def copy_datatables(folder: Path) -> None:
     """Put DataTables into a folder of static files, with its licences.
 
-    The bundle is a module, and a browser loads no module from a page that was opened as a file; as a plain script it does.
+    The bundle is a module, and a browser loads no module from a page that was opened as a file; as a plain script it
+    does.
     """
     bundled = resources.files("itables") / "html"
     script = (bundled / "dt_bundle.js").read_text(encoding="utf-8")

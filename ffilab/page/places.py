@@ -1,4 +1,5 @@
-"""Links from pages that are no chapter to the section that measured, and tables that a chapter keeps, shown there again."""
+"""Links from pages that are no chapter to the section that measured, and tables that a chapter keeps, shown there
+again."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,8 +34,8 @@ def markdown(notebook: nbformat.NotebookNode) -> list[str]:
 def target(tree: Path, place: str) -> tuple[str, dict[str, str], str]:
     """Find a place (`page#anchor`, as _toc.yml names pages) in an assembled source tree.
 
-    Returns the page's address seen from `book/`, its headings by anchor, and the anchor; the anchor is empty if the page has
-    no such heading: a page that was not measured yet has none but its title.
+    Returns the page's address seen from `book/`, its headings by anchor, and the anchor; the anchor is empty if the
+    page has no such heading: a page that was not measured yet has none but its title.
     """
     page, _, anchor = place.partition("#")
     path = tree / f"{page}.ipynb"
@@ -53,7 +54,8 @@ def title(titles: dict[str, str]) -> str:
 
 
 def link(tree: Path, place: str, text: str = "") -> str:
-    """Link to a place, from a page in `book/`: to its page in the language that is spoken, if there is one. text: by default the heading."""
+    """Link to a place, from a page in `book/`: to its page in the language that is spoken, if there is one. text: by
+    default the heading."""
     page = f"{place.partition('#')[0]}_{settings.language()}"
     if settings.language() and ((tree / f"{page}.ipynb").exists() or (tree / f"{page}.md").exists()):
         place = page
@@ -79,8 +81,8 @@ def since(name: str) -> str:
 
 @dataclass(frozen=True)
 class Shown:
-    """A table that a chapter keeps, as a page shows it again. heading: what it answers. where: values of columns of the rows to
-    show; columns: those to show; without them all. optional: a chapter may not be there yet."""
+    """A table that a chapter keeps, as a page shows it again. heading: what it answers. where: values of columns of the
+    rows to show; columns: those to show; without them all. optional: a chapter may not be there yet."""
 
     chapter: str
     table: str
@@ -92,7 +94,7 @@ class Shown:
 
     def read(self) -> tables.Table | None:
         """Read the kept table with the rows and columns to show; None without one."""
-        kept = tables.read(self.chapter, in_words(self.table))
+        kept = tables.kept_table(self.chapter, in_words(self.table))
         if kept is None:
             return None
         frame = kept.frame
@@ -103,7 +105,8 @@ class Shown:
 
 
 def again(shown: Shown, tree: Path) -> str:
-    """Show the table in MyST, folded under its heading, with its mark and a link; a line says so if it was not measured."""
+    """Show the table in MyST, folded under its heading, with its mark and a link; a line says so if it was not
+    measured."""
     kept, heading = shown.read(), in_words(shown.heading)
     if kept is None:
         return "" if shown.optional else f"- {heading}: not measured here.\n"

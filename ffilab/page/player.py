@@ -50,7 +50,8 @@ def digits(number: float) -> str:
 
 
 def as_data(scenes: Scenes, settings: tuple[str, ...], first: tuple[str, ...], say: Callable[[str], str]) -> dict:
-    """What the script reads: lanes and states by number, times in µs, all words in the page's language, as `say` has them."""
+    """What the script reads: lanes and states by number, times in µs, all words in the page's language, as `say` has
+    them."""
     lanes = lanes_of(*scenes.values())
     states = [state for state in KINDS if any(state == row[1] for scene in scenes.values() for row in scene)]
     values = [list(dict.fromkeys(key[number] for key in scenes)) for number in range(len(settings))]
@@ -86,7 +87,8 @@ def threads(
     noted: Iterable[float] = (),
     longer: float = SWITCH_INTERVAL / 20,
 ) -> list[Row]:
-    """Rows of threads that note the gaps in which they did not run. Where another one had the GIL in a gap, its thread waited for it.
+    """Rows of threads that note the gaps in which they did not run. Where another one had the GIL in a gap, its thread
+    waited for it.
 
     noted: moments at which somebody else is known to have had the GIL. longer: what other gaps are shown, in ns.
     """

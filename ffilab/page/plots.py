@@ -21,7 +21,8 @@ MARKERS = ["o", "s", "^", "D", "v", "P"]
 
 
 def pictures(plot, size: tuple[float, float], marked: str) -> dict[str, bytes]:
-    """Draw `plot(figure)` as SVG for light and for dark pages, by mode. marked: why it is no result, written across it."""
+    """Draw `plot(figure)` as SVG for light and for dark pages, by mode. marked: why it is no result, written across
+    it."""
     with plt.rc_context(_style()):
         # The same records, the same picture: jitter is drawn from here.
         np.random.seed(0)

@@ -11,27 +11,13 @@ import click
 import nbformat
 
 from ffilab.judge import ledger
-from ffilab.page import (
-    advice,
-    files,
-    fold,
-    front,
-    guide,
-    ledger_page,
-    matrix,
-    slides,
-    sources,
-    status,
-    terms,
-    translation,
-    words,
-)
+from ffilab.page import files, fold, ledger_page, matrix, parts, slides, terms, translation, words
+from ffilab.page.advice import Copy
 from ffilab.page.contents import PROOF, Chapter, chapters, split, tags
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, BY_PRODUCTS, HTML, LOGS, NATIVE, NOTEBOOKS, ROOT, swap
 from ffilab.run.progress import say, step
 from ffilab.run.subprocesses import explain_os_errors, logged
-from ffilab.yours import worked_example
 
 # The cell that the press puts above a page.
 BANNER = "stale"
@@ -41,8 +27,8 @@ def render(again: bool = False) -> Path:
     """Build `_build/html`; what stood there before is replaced once there is a whole book. Returns the index page.
 
     again: only what has changed since the last time, so that warnings of other pages are not seen again.
-    A chapter that was not measured yet has a page that says so. Raises UserError if none was, or if Jupyter Book warns: a page
-    with a warning costs no other page, and the book is there all the same.
+    A chapter that was not measured yet has a page that says so. Raises UserError if none was, or if Jupyter Book warns:
+    a page with a warning costs no other page, and the book is there all the same.
     """
     if not any(chapter.is_executed for chapter in chapters()):
         raise UserError("Nothing was measured yet: run `make book`, or `make chapter NAME=…` for one chapter.")
@@ -79,7 +65,8 @@ def render(again: bool = False) -> Path:
 
 
 def refresh(new: Path, tree: Path) -> None:
-    """Make `tree` hold what `new` holds; files that are the same keep their times, by which Sphinx knows them. `new` is removed."""
+    """Make `tree` hold what `new` holds; files that are the same keep their times, by which Sphinx knows them. `new` is
+    removed."""
     if tree.exists():
         for path in new.rglob("*"):
             before = tree / path.relative_to(new)
@@ -106,7 +93,7 @@ def assemble(tree: Path) -> Path:
     )
     for path in [path for name in ("notebooks", "native", "studies") for path in (tree / name).rglob("*.py")]:
         path.write_text(without_tails(path.read_text()))
-    glossary = terms.of((tree / "book" / "glossary.md").read_text())
+    glossary = terms.glossary_terms((tree / "book" / "glossary.md").read_text())
     for chapter in chapters():
         folder = tree / "notebooks" / chapter.name
         measured = with_banner(chapter) if chapter.is_executed else {}
@@ -129,23 +116,15 @@ def assemble(tree: Path) -> Path:
     stale = {chapter.name: chapter.changed() for chapter in chapters() if chapter.is_executed}
     sessions = {chapter.name: chapter.session for chapter in chapters() if chapter.is_executed}
     rows = ledger.collect(sessions, stale)
-    status.write(tree / "book" / "_generated", rows, sessions)
-    worked_example.write(tree / "book" / "_generated")
-    ledger_page.write(tree, rows)
+    ledger_page.write_files(tree / "book" / "_static", rows)
     matrix.copy_datatables(tree / "book" / "_static")
-    (tree / "book" / "_generated" / "sources.md").write_text(sources.page(tree, rows))
-    copy = advice.Copy({row["id"]: row for row in rows}, sessions)
-    for language in ("", *translation.LANGUAGES):
-        folder = tree / "book" / "_generated" / language
-        folder.mkdir(exist_ok=True)
-        with words.speaking(language):
-            guide.write(tree, copy, folder)
-            front.write(tree, copy, folder)
+    parts.write(tree, Copy({row["id"]: row for row in rows}, sessions))
     return tree
 
 
 def write_translated(chapter: Chapter, language: str, folder: Path, tree: Path) -> None:
-    """Write the page of a chapter in another language, as far as its English one was made, with a line that leads there."""
+    """Write the page of a chapter in another language, as far as its English one was made, with a line that leads
+    there."""
     path = folder / f"{translation.named(chapter.name, language)}.ipynb"
     if not (folder / f"{chapter.name}.ipynb").exists():
         path.with_suffix(".md").write_text(next(iter(translation.cells(chapter.name, language).values())))
@@ -203,7 +182,8 @@ def gone(page: nbformat.NotebookNode, folder: Path) -> list[str]:
 
 
 def not_measured(chapter: Chapter) -> dict[str, str]:
-    """Return placeholders for the pages of a chapter, by name: heading, what it teaches, why it failed, how to measure it."""
+    """Return placeholders for the pages of a chapter, by name: heading, what it teaches, why it failed, how to measure
+    it."""
     why = f" The last try failed: {in_plain_text(chapter.failure)}" if chapter.failure else ""
     return {
         name: f"{page.cells[0].source}\n\n:::{{warning}}\nThis chapter was not measured on this machine yet.{why} "

@@ -1,8 +1,8 @@
 """Run one notebook with papermill, and write in JSON how it ended: `python -m ffilab.page.run_notebook ORDER`.
 
-ORDER is a JSON object: source, target, answer, cwd, connection, kernel, cell_timeout_s, start_timeout_s. The file `answer` gets
-a JSON object: `ended` (ok, raised, timeout, died, no kernel, failed), `cell` (its number), `how` (a signal or an exit code),
-`name`, `message`. Where the disk has no space for it, the exit code is ENOSPC.
+ORDER is a JSON object: source, target, answer, cwd, connection, kernel, cell_timeout_s, start_timeout_s. The file
+`answer` gets a JSON object: `ended` (ok, raised, timeout, died, no kernel, failed), `cell` (its number), `how` (a
+signal or an exit code), `name`, `message`. Where the disk has no space for it, the exit code is ENOSPC.
 """
 
 import ctypes

@@ -1,7 +1,8 @@
-"""Slides of the chapters, made of the executed pages: questions, predictions, figures, the run's answers, key points, verdicts.
+"""Slides of the chapters, made of the executed pages: questions, predictions, figures, the run's answers, key points,
+verdicts.
 
-A deck is one page of reveal.js, which is copied beside it; nothing is loaded from elsewhere. What is marked on the page as a
-smoke test is marked here.
+A deck is one page of reveal.js, which is copied beside it; nothing is loaded from elsewhere. What is marked on the page
+as a smoke test is marked here.
 """
 
 import ast
@@ -116,7 +117,8 @@ def pictured(deck: Deck, heading: str, figure: str) -> Slide:
         name, text = f"{deck.name}-{number}-{mode}.svg", html.unescape(alt)
         deck.pictures[name] = base64.b64decode(drawn)
         images.append((mode, name))
-    # What is drawn; the numbers, which a picture shows better than a list, are in its alternative text and in the notes.
+    # What is drawn; the numbers, which a picture shows better than a list, are in its alternative text and in the
+    # notes.
     picture = filled("picture.html", images=images, alt=text, caption=text.partition(": ")[0])
     return Slide(heading, picture=picture, notes=html.escape(text, quote=False))
 
@@ -137,7 +139,8 @@ def page(deck: Deck) -> str:
 
 
 def write(folder: Path, chapters: list[Chapter]) -> list[Path]:
-    """Write a deck for every chapter that was measured, and what they need, into a folder of their own. Returns the decks."""
+    """Write a deck for every chapter that was measured, and what they need, into a folder of their own. Returns the
+    decks."""
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "figures").mkdir(parents=True)
     reveal = Path(find_spec("sphinx_revealjs").origin).parent / "_static" / "revealjs"

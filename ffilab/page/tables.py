@@ -22,7 +22,7 @@ class Table:
     mark: str
 
 
-def read(of: str, name: str) -> Table | None:
+def kept_table(of: str, name: str) -> Table | None:
     """Read a table that a chapter keeps; None if it is missing or damaged."""
     chapter = Chapter(of)
     if not chapter.is_executed:

@@ -11,7 +11,7 @@ PROTECTED = (
 EVERYDAY = {"way", "block", "company", "neighbour", "floor", "attach", "detach", "contention", "layout"}
 
 
-def of(glossary: str) -> dict[str, list[str]]:
+def glossary_terms(glossary: str) -> dict[str, list[str]]:
     """Return the terms of the glossary, each with the words that mean it: `GIL, lock` has two."""
     inside = re.search(r"^```\{glossary\}\n(.*?)^```", glossary, re.M | re.S)
     terms = {}

@@ -1,8 +1,9 @@
 """Pages in a second language: the same records, cells and figures, with other prose.
 
-`notebooks/<chapter>/<chapter>.zh_TW.md` holds the Markdown cells of a page, each under a line `<!-- its id -->`; sentences.zh_TW.toml
-what the run chooses; words.zh_TW.toml the captions and heads of tables, by their English text. The page is made again from the
-records of the English one, with LANGUAGE set. Its proof is left out: it stands on the English page.
+`notebooks/<chapter>/<chapter>.zh_TW.md` holds the Markdown cells of a page, each under a line `<!-- its id -->`;
+sentences.zh_TW.toml what the run chooses; words.zh_TW.toml the captions and heads of tables, by their English text. The
+page is made again from the records of the English one, with LANGUAGE set. Its proof is left out: it stands on the
+English page.
 """
 
 import re
@@ -29,7 +30,8 @@ def cells(chapter: str, language: str) -> dict[str, str]:
 
 
 def made(chapter: Chapter, language: str) -> Chapter:
-    """Return the chapter with a page in that language, made from the records of its English page if that was not done yet."""
+    """Return the chapter with a page in that language, made from the records of its English page if that was not done
+    yet."""
     translated = Chapter(chapter.name, executed_folder=chapter.executed_folder.with_name(f"{EXECUTED.name}_{language}"))
     own, facts = translated.facts, chapter.facts
     if not translated.is_executed or own.get("records") != facts.get("records") or translated.changed():
@@ -49,7 +51,8 @@ def named(name: str, language: str) -> str:
 
 
 def page(notebook: nbformat.NotebookNode, chapter: str, language: str) -> nbformat.NotebookNode:
-    """Return an executed page with its prose in that language: without the proof, and without what is folded in outputs."""
+    """Return an executed page with its prose in that language: without the proof, and without what is folded in
+    outputs."""
     translated, kept, is_proof, is_exercise = cells(chapter, language), [], False, False
     for cell in deepcopy(notebook.cells):
         is_proof = is_proof or PROOF in tags(cell)

@@ -1,4 +1,5 @@
-"""`tarfile` with its filters, which keep an archive inside of its folder: before Python 3.11.4 they come from a backport."""
+"""`tarfile` with its filters, which keep an archive inside of its folder: before Python 3.11.4 they come from a
+backport."""
 
 import tarfile
 

@@ -13,15 +13,19 @@ class Budget:
     restarts: worker restarts.
     blocks: randomised blocks inside a restart, at most; many arms or kernels share `seconds`.
     seconds: what one plan may take for its batches.
-    batch_ms: length of one timed batch: short, so that many fall between the visits of a neighbour (measure/neighbour.py).
+    batch_ms: length of one timed batch: short, so that many fall between the visits of a neighbour
+    (measure/neighbour.py).
     scale: factor on the loop counts of the authors' own experiments.
     repeats: repetitions of experiments that run in fresh child processes.
-    layouts: links of each interpreter, the unit of analysis; fewer than restarts, so that some come twice and show what a
+    layouts: links of each interpreter, the unit of analysis; fewer than restarts, so that some come twice and show what
+    a
         restart alone changes.
     builds: builds of each interpreter that the layouts are linked from, if it is compiled here.
     least: repetitions at least, where there are many cases; three is the fewest that an interval can be made of.
-    chapter_s: what a chapter takes on the whole with its page, on two cores: to say at the start how long the book will take.
-    shares: processes at least where it is asked how often something happens: none of thirty excludes that it does in 15 %.
+    chapter_s: what a chapter takes on the whole with its page, on two cores: to say at the start how long the book will
+    take.
+    shares: processes at least where it is asked how often something happens: none of thirty excludes that it does in 15
+    %.
     """
 
     name: str

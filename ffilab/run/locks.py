@@ -9,8 +9,8 @@ from typing import IO
 
 
 def hold(file: IO, waits: Callable[[], object]) -> None:
-    """Lock an open file until it is closed here and in every child that has it too; calls `waits` first if another process
-    holds it."""
+    """Lock an open file until it is closed here and in every child that has it too; calls `waits` first if another
+    process holds it."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

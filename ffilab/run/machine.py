@@ -19,7 +19,7 @@ from ffilab.run.paths import NATIVE_OUT, ROOT
 
 def cpu_model() -> str:
     """Name of the processor, as the system gives it."""
-    for line in quota.read("/proc/cpuinfo").splitlines():
+    for line in quota.read_text("/proc/cpuinfo").splitlines():
         if line.startswith(("model name", "Model", "Hardware")):
             return line.partition(":")[2].strip()
     if platform.system() == "Darwin":
@@ -42,7 +42,8 @@ def cores_to_pin() -> list[int]:
 
 @functools.cache
 def can_pin() -> bool:
-    """Does the system let a process be pinned? macOS cannot, and some containers refuse it, though they say where it may run."""
+    """Does the system let a process be pinned? macOS cannot, and some containers refuse it, though they say where it
+    may run."""
     try:
         # To where it may run anyway.
         os.sched_setaffinity(0, os.sched_getaffinity(0))
@@ -95,8 +96,9 @@ COMPILER = "compiler.txt"
 
 
 def facts(chapter: str = "") -> dict:
-    """Flat facts that stand with every figure; None for what the system does not show. chapter: whose native projects are measured."""
-    cpuinfo = quota.read("/proc/cpuinfo")
+    """Flat facts that stand with every figure; None for what the system does not show. chapter: whose native projects
+    are measured."""
+    cpuinfo = quota.read_text("/proc/cpuinfo")
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu": cpu_model(),
@@ -106,10 +108,10 @@ def facts(chapter: str = "") -> dict:
         "can_pin": can_pin(),
         "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
         "virtual_machine": " hypervisor" in cpuinfo if cpuinfo else None,
-        "governor": quota.read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or None,
+        "governor": quota.read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or None,
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "libc": " ".join(platform.libc_ver()).strip() or "unknown",
-        "compiler": quota.read(NATIVE_OUT / chapter / COMPILER) or compiler_version() or "none",
+        "compiler": quota.read_text(NATIVE_OUT / chapter / COMPILER) or compiler_version() or "none",
         "linker": settings.told("linker", "none"),
         "commit": commit(),
         **noise(),
@@ -130,11 +132,11 @@ def noise() -> dict:
 
 
 def cpus_of(cpu: int | None) -> list[int]:
-    """The CPUs on which others disturb a measurement: its core and that core's other hardware threads, where it is kept on one;
-    else all that this process may use."""
+    """The CPUs on which others disturb a measurement: its core and that core's other hardware threads, where it is kept
+    on one; else all that this process may use."""
     if cpu is None:
         return cores()
-    siblings = quota.read(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+    siblings = quota.read_text(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
     ranges = [part.split("-") for part in siblings.split(",") if part]
     return sorted({cpu, *(number for ends in ranges for number in range(int(ends[0]), int(ends[-1]) + 1))})
 
@@ -142,9 +144,9 @@ def cpus_of(cpu: int | None) -> list[int]:
 class Watch:
     """What came between a measurement and its CPUs (`cpus_of`), from here to `end`.
 
-    Strangers: CPU time of all processes there, less ours. Ours are this process and its children that have ended; of children
-    that still run, the caller knows. What is left is other people's, and what the system did for us in its own name.
-    A quota on CPU time: how long it kept us from the cores. A hypervisor: how long it gave them to others.
+    Strangers: CPU time of all processes there, less ours. Ours are this process and its children that have ended; of
+    children that still run, the caller knows. What is left is other people's, and what the system did for us in its own
+    name. A quota on CPU time: how long it kept us from the cores. A hypervisor: how long it gave them to others.
     """
 
     def __init__(self, cpu: int | None = None):
@@ -154,9 +156,9 @@ class Watch:
         self._began = self._read()
 
     def end(self, children_s: float = 0.0) -> dict[str, float]:
-        """CPU seconds of strangers (a tick of the clock is 10 ms, so that it may be a little below 0), seconds that a quota and
-        a hypervisor took from all cores together, seconds that passed, and on how many CPUs. children_s: what our children that
-        still run have used."""
+        """CPU seconds of strangers (a tick of the clock is 10 ms, so that it may be a little below 0), seconds that a
+        quota and a hypervisor took from all cores together, seconds that passed, and on how many CPUs. children_s: what
+        our children that still run have used."""
         busy, stolen, ours, throttled, wall = (now - then for now, then in zip(self._read(), self._began))
         return {
             "strangers_s": round(busy - ours - children_s, 4),
@@ -188,7 +190,8 @@ def _output(*command: str) -> str:
 
 
 class Cores:
-    """Chooses the core for the next restart: the least busy one, in turns among equals. It looks at load, never at a time."""
+    """Chooses the core for the next restart: the least busy one, in turns among equals. It looks at load, never at a
+    time."""
 
     PROBE_S = 0.05
     EVERY_S = 2.0

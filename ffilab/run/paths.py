@@ -69,7 +69,8 @@ BY_PRODUCTS = {"build", "target", "Cargo.lock"}
 
 
 def resolved(value, seed: int | None = None, built: str | None = None):
-    """Arguments as a process gets them: BUILT and SOURCES filled in everywhere, and a lone "{seed}" replaced by the number.
+    """Arguments as a process gets them: BUILT and SOURCES filled in everywhere, and a lone "{seed}" replaced by the
+    number.
 
     built: the folder for BUILT, if it is that of a layout.
     """
@@ -83,8 +84,8 @@ def resolved(value, seed: int | None = None, built: str | None = None):
 
 
 def why_not_built(path: Path) -> str:
-    """Why a library or program below `{built}/<chapter>/` is not there, as the build noted it; empty if it is, or nothing was
-    noted."""
+    """Why a library or program below `{built}/<chapter>/` is not there, as the build noted it; empty if it is, or
+    nothing was noted."""
     folder = NATIVE_OUT / path.parent.name
     notes = () if (folder / path.name).exists() else sorted(folder.glob("missing-*.txt"))
     return " ".join(note.read_text() for note in notes)

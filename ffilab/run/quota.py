@@ -5,7 +5,7 @@ from pathlib import Path
 CGROUPS = Path("/sys/fs/cgroup")
 
 
-def read(path) -> str:
+def read_text(path) -> str:
     """The text of a small file of the system, stripped; empty if it cannot be read."""
     try:
         return Path(path).read_text().strip()
@@ -14,9 +14,10 @@ def read(path) -> str:
 
 
 def cgroups() -> list:
-    """Folders of the control groups that may limit our CPU time: our own and those above it, as far as they can be seen."""
+    """Folders of the control groups that may limit our CPU time: our own and those above it, as far as they can be
+    seen."""
     folders = []
-    for line in read("/proc/self/cgroup").splitlines():
+    for line in read_text("/proc/self/cgroup").splitlines():
         controllers, name = line.split(":", 2)[1:]
         if controllers and "cpu" not in controllers.split(","):
             continue
@@ -31,8 +32,8 @@ def cores():
     """How many cores' time the control groups leave us, the strictest of them; None if there is no limit."""
     limits = []
     for folder in cgroups():
-        words = read(folder / "cpu.max").split()
-        words = words or [read(folder / "cpu.cfs_quota_us"), read(folder / "cpu.cfs_period_us")]
+        words = read_text(folder / "cpu.max").split()
+        words = words or [read_text(folder / "cpu.cfs_quota_us"), read_text(folder / "cpu.cfs_period_us")]
         if words[0].isdecimal() and words[1].isdecimal():
             limits.append(int(words[0]) / int(words[1]))
     return min(limits, default=None)
@@ -41,5 +42,5 @@ def cores():
 def throttled_s(folders: list) -> float:
     """Seconds for which quotas have kept control groups (`cgroups`) from cores so far, all cores together."""
     unit = {"throttled_usec": 1e-6, "throttled_time": 1e-9}
-    lines = [line.split() for folder in folders for line in read(folder / "cpu.stat").splitlines()]
+    lines = [line.split() for folder in folders for line in read_text(folder / "cpu.stat").splitlines()]
     return sum(int(words[1]) * unit[words[0]] for words in lines if words[0] in unit)

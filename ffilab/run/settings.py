@@ -52,7 +52,8 @@ def language() -> str:
 
 
 def telling(**settings) -> dict[str, str]:
-    """The environment variable that tells a child these settings besides those that we were told; None takes one away."""
+    """The environment variable that tells a child these settings besides those that we were told; None takes one
+    away."""
     merged = {**everything_told(), **settings}
     return {TOLD: json.dumps({name: value for name, value in merged.items() if value is not None})}
 

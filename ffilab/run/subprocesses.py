@@ -108,8 +108,8 @@ def without_make() -> dict[str, str]:
 
 
 def measured() -> dict[str, str]:
-    """The environment of what is measured: ours, without what says how a Python works, and without colours in what it raises (a
-    Jupyter kernel asks for them)."""
+    """The environment of what is measured: ours, without what says how a Python works, and without colours in what it
+    raises (a Jupyter kernel asks for them)."""
     return {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "FORCE_COLOR"))} | {"NO_COLOR": "1"}
 
 
@@ -123,7 +123,8 @@ def refused(error: OSError) -> UserError | None:
 
 
 def reached(log: str) -> UserError | None:
-    """The same where the log of a process names it; it may not have got as far as to raise it."""
+    """Return the sentence for the reader where the log of a process names a limit of the system; None if it names
+    none."""
     for number, limit in LIMITS.items():
         if any(text in log for text in (f"[Errno {number}]", *SAYS.get(number, ()))):
             return at_limit(limit)

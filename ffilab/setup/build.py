@@ -4,8 +4,8 @@ GIL and t-build get the same flags, the same profile training and the same
 compiler; `--disable-gil` is the only difference. Each function gets a section of its own, and the objects are kept, so
 that the interpreter can be linked again with its functions in another order (`relink.py`).
 
-The recipe is as repeatable as it can be: atomic counters, fixed hashes and seeds, no addresses drawn, no date, no path of
-the tree. Two builds still differ, as threads take turns in the training:
+The recipe is as repeatable as it can be: atomic counters, fixed hashes and seeds, no addresses drawn, no date, no path
+of the tree. Two builds still differ, as threads take turns in the training:
 `relink.differences` names where.
 """
 
@@ -38,18 +38,23 @@ FACTS = "ffilab-build.json"
 
 
 def built(interpreter: Interpreter, number: int = 1) -> bool:
-    """Is it in the cache, does it start as the right interpreter, and was it made for this libc and by this compiler?"""
+    """Is it in the cache, does it start as the right interpreter, and was it made for this libc and by this
+    compiler?"""
     path = executable(interpreter, number)
     state = (path.stat().st_size, path.stat().st_mtime_ns) if path.exists() else None
     return _starts(str(path), state, interpreter.label) and not made_otherwise(interpreter, number)
 
 
-START = "import ctypes, sys, zlib; print('%d.%d' % sys.version_info[:2] + 't' * (not getattr(sys, '_is_gil_enabled', int)()))"
+START = (
+    "import ctypes, sys, zlib; "
+    "print('%d.%d' % sys.version_info[:2] + 't' * (not getattr(sys, '_is_gil_enabled', int)()))"
+)
 
 
 @functools.cache
 def _starts(path: str, state: tuple[int, int] | None, label: str) -> bool:
-    """Does a file run as this interpreter? state: of the file; part of the cache key, so that a new file is checked again."""
+    """Does a file run as this interpreter? state: of the file; part of the cache key, so that a new file is checked
+    again."""
     if not state:
         return False
     try:
@@ -180,7 +185,8 @@ def _compile(interpreter: Interpreter, number: int, work: Path, whole: bool) -> 
     cc, jobs, began = compiler(), os.cpu_count() or 1, time.monotonic()
     environment, last = {**without_make(), "CC": cc, **FIXED}, last_seconds()
     say(
-        f"  {interpreter.name}: compiling {interpreter.source.release} on {jobs} cores, so that its layouts can be drawn "
+        f"  {interpreter.name}: compiling {interpreter.source.release} on {jobs} cores, so that its layouts can be "
+        "drawn "
         f"({f'the last time it took {minutes(last)}' if last else 'once; about five minutes on two cores'})"
     )
     with step(f"compile {interpreter.name}") as bar:
@@ -233,7 +239,8 @@ def _compile(interpreter: Interpreter, number: int, work: Path, whole: bool) -> 
 
 @contextmanager
 def in_the_background(interpreters: list[Interpreter]):
-    """Build each in a process of its own, which ends with this context: its serial parts then fill the pauses of another's.
+    """Build each in a process of its own, which ends with this context: its serial parts then fill the pauses of
+    another's.
 
     Whoever asks for one meanwhile waits for it, and builds it if that failed.
     """

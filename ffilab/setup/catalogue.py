@@ -69,7 +69,8 @@ class Interpreter:
 
 ALL = tuple(Interpreter(v, t) for v in SOURCES for t in (False, True))
 BY_LABEL = {i.label: i for i in ALL}
-# The pair that chapters run on, the only two that a chapter may name. (Each notebook's kernelspec names one of them, too.)
+# The pair that chapters run on, the only two that a chapter may name. (Each notebook's kernelspec names one of them,
+# too.)
 GIL, FREE_THREADED = "3.14", "3.14t"
 CHAPTER_PAIR = (BY_LABEL[GIL], BY_LABEL[FREE_THREADED])
 
@@ -79,7 +80,8 @@ def both_builds(labels: list[str]) -> list[str]:
     return [version for version in SOURCES if {version, f"{version}t"} <= set(labels)]
 
 
-# How the chapter pair is to be had. Compiled here, so that layouts can be drawn; as somebody else compiled it; or whatever takes least time.
+# How the chapter pair is to be had. Compiled here, so that layouts can be drawn; as somebody else compiled it; or
+# whatever takes least time.
 COMPILED, PREBUILT, SOONEST = "compiled", "prebuilt", "soonest"
 
 

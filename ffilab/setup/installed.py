@@ -59,7 +59,8 @@ def load(interpreter: Interpreter) -> Installed:
             raise
         raise UserError(
             f"{interpreter.name} has no working environment in "
-            f"kernels/kernels/{interpreter.name}/.venv: run `python3 ffilab/bootstrap.py kernels --kernels {interpreter.label}`."
+            f"kernels/kernels/{interpreter.name}/.venv: run `python3 ffilab/bootstrap.py kernels --kernels "
+            f"{interpreter.label}`."
         ) from None
     return Installed(interpreter, python(interpreter), loaded)
 

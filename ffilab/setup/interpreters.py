@@ -64,7 +64,8 @@ def probe(executable: str) -> dict | None:
 
 
 def suits(facts: dict | None, interpreter: Interpreter) -> bool:
-    """Is this the asked CPython: version, threading model, no debug build, all modules that the book uses, headers to compile against?"""
+    """Is this the asked CPython: version, threading model, no debug build, all modules that the book uses, headers to
+    compile against?"""
     if facts is None:
         return False
     wanted = {"implementation": "cpython", "version": interpreter.version, "debug": False, "lacking": []}
@@ -81,14 +82,16 @@ def named(interpreter: Interpreter, path: str) -> Found:
         lacking = f", without {' '.join(facts['lacking'])}" if facts["lacking"] else ""
         raise UserError(
             f"KERNELS names {path} for {interpreter.label}, but it is {facts['full'].split(' (')[0]!r} "
-            f"(free-threaded: {facts['free_threaded']}, debug: {facts['debug']}, headers in {facts['include']}{lacking}): "
+            f"(free-threaded: {facts['free_threaded']}, debug: {facts['debug']}, headers in "
+            f"{facts['include']}{lacking}): "
             "name a release build of that version with its headers."
         )
     return Found(interpreter, path, "named")
 
 
 def known_to_uv(interpreter: Interpreter) -> Found | None:
-    """Find an interpreter on this machine: one that uv finds without downloading, or one under a name that uv does not look for."""
+    """Find an interpreter on this machine: one that uv finds without downloading, or one under a name that uv does not
+    look for."""
     request = interpreter.label if interpreter.free_threaded else f"{interpreter.version}+gil"
     command = [uv(), "python", "find", "--system", "--no-python-downloads", "--no-project", "--no-config", request]
     answer = subprocess.run(command, capture_output=True, text=True)
@@ -198,7 +201,8 @@ def _by_one_route(group: list[Interpreter], downloads: Downloads, required: bool
     if required and how == PREBUILT:
         labels = " and ".join(interpreter.label for interpreter in group)
         raise UserError(
-            f"There is no prebuilt CPython {labels} on this machine, and uv cannot download one: name your own with KERNELS, or leave "
+            f"There is no prebuilt CPython {labels} on this machine, and uv cannot download one: name your own with "
+            "KERNELS, or leave "
             "KERNELS out to compile them."
         )
     if required or all(map(build.built, group)):

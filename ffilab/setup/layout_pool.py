@@ -27,10 +27,11 @@ STRIPPED = "stripped"
 
 
 def make(folder: Path, labels: list[str], count: int, seed: int, builds: list[int] | None = None) -> Pool:
-    """Make `count` layouts of every interpreter that can be linked again, on all cores; the others have one, as installed.
+    """Make `count` layouts of every interpreter that can be linked again, on all cores; the others have one, as
+    installed.
 
-    builds: numbers of the builds that they are linked from, in turns, as far as they are there; the first one, if none is
-    named.
+    builds: numbers of the builds that they are linked from, in turns, as far as they are there; the first one, if none
+    is named.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -117,7 +118,7 @@ def native(tag: str, there: Path, order: random.Random, built: Path = NATIVE_OUT
 
 
 def native_of(chapter: Path, tag: str, there: Path, order: random.Random) -> list[str]:
-    """The same for one folder of what was built."""
+    """Make a layout of what was built of one chapter. Returns what could only be copied, relative to `there`."""
     loaded = native_links.recorded(chapter, tag)
     entered = {folder for path in loaded for folder in path.parts[:-1]} | {tag}
     _mirror(chapter, there / chapter.name, lambda path: path.suffix == ".so", entered)

@@ -1,9 +1,9 @@
 """Layouts: what each restart draws anew, so that no arm keeps its luck through a whole run.
 
-A layout of an interpreter is a link of its own (functions in random order within the parts that its profile made, behind a
-random number of bytes), with `_ctypes` and everything that was built under native/ linked alike, and fresh copies of libffi and
-of the standard library's other extension modules: the same bytes in other pages of memory. A pool of layouts is made before
-anything is measured (ffilab/setup/layout_pool.py), and removed afterwards.
+A layout of an interpreter is a link of its own (functions in random order within the parts that its profile made,
+behind a random number of bytes), with `_ctypes` and everything that was built under native/ linked alike, and fresh
+copies of libffi and of the standard library's other extension modules: the same bytes in other pages of memory. A pool
+of layouts is made before anything is measured (ffilab/setup/layout_pool.py), and removed afterwards.
 
 What no layout redraws: libc, the kernel, and the compiler's choices; these belong to the machine and to the build.
 """
@@ -28,9 +28,9 @@ AS_INSTALLED = "as installed"
 class Layout:
     """One layout of one interpreter.
 
-    id: ten digits of the linked program's hash. seed: of its order and its pad. build: number of the build that it was linked
-    from. python: what to start. native: the folder that stands for what was built. copied: what there, relative to it, is a
-    fresh copy and no link of its own.
+    id: ten digits of the linked program's hash. seed: of its order and its pad. build: number of the build that it was
+    linked from. python: what to start. native: the folder that stands for what was built. copied: what there, relative
+    to it, is a fresh copy and no link of its own.
     """
 
     label: str
@@ -61,11 +61,11 @@ def as_installed(interpreter: Installed | str) -> Layout:
 def current(labels: list[str]) -> Pool:
     """The pool that the press made for this run; where it made none, each interpreter as it is installed."""
     folder = settings.told("layouts")
-    pool = read(Path(folder)) if folder else {}
+    pool = read_pool(Path(folder)) if folder else {}
     return {label: pool.get(label) or [as_installed(label)] for label in labels}
 
 
-def read(folder: Path) -> Pool:
+def read_pool(folder: Path) -> Pool:
     """A pool that was made in this folder. Raises UserError if it is gone."""
     try:
         described = json.loads((folder / DESCRIPTION).read_text())

@@ -3,14 +3,16 @@
 Native projects are built by many tools; what they share is the compiler that each of them calls, so this stands in its
 place (`native_links.py` puts it there, and reads the records). Two things differ from the real compiler:
 
-- Code for shared objects is compiled with `-ffunction-sections`, so that a linker can order its functions. It is a flag of
+- Code for shared objects is compiled with `-ffunction-sections`, so that a linker can order its functions. It is a flag
+of
   the house's own, the same for all projects; nanobind and Rust set it anyway.
-- After a shared object was linked, copies of its inputs and of itself lie in `$FFILAB_LINKS/<name>/`, and `link.json` there
-  has the compiler and the arguments with the new places of the inputs. What gcc's link-time optimisation read is replaced by the
-  objects that it made: of these a linker can order the functions.
+- After a shared object was linked, copies of its inputs and of itself lie in `$FFILAB_LINKS/<name>/`, and `link.json`
+there
+  has the compiler and the arguments with the new places of the inputs. What gcc's link-time optimisation read is
+  replaced by the objects that it made: of these a linker can order the functions.
 
-Nothing is noted of programs, of what is built for a sanitizer, and of Rust's macros. What cannot be noted is no error: the
-tool has its object all the same.
+Nothing is noted of programs, of what is built for a sanitizer, and of Rust's macros. What cannot be noted is no error:
+the tool has its object all the same.
 
 It runs as a script, with the standard library alone: `python link_recorder.py COMPILER... -- ARGUMENT...`
 """
@@ -87,7 +89,8 @@ def record(compiler: list[str], arguments: list[str], links: Path) -> None:
 
 
 def after_optimisation(compiler: list[str], arguments: list[str], folder: Path) -> list[str]:
-    """The arguments of a link with the objects that gcc's link-time optimisation makes, in `folder`, instead of what it reads."""
+    """The arguments of a link with the objects that gcc's link-time optimisation makes, in `folder`, instead of what it
+    reads."""
     read = {one for one in arguments if Path(one).is_file() and INTERMEDIATE in Path(one).read_bytes()}
     if not read:
         return arguments
@@ -130,7 +133,8 @@ class Kept:
         return self._compile(Path(word)) if Path(word).suffix in SOURCES else self._copy(Path(word))
 
     def _library(self, word: str) -> str:
-        """An archive that the build made is kept. A shared library of that name, which a linker prefers, stays where it is."""
+        """An archive that the build made is kept. A shared library of that name, which a linker prefers, stays where it
+        is."""
         files = [folder / f"lib{word[2:]}{suffix}" for folder in self.searched for suffix in (".so", ".a")]
         found = next((file for file in files if file.exists()), None)
         return self._copy(found) if found and found.suffix == ".a" else word

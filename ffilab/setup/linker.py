@@ -1,4 +1,5 @@
-"""The linker that orders functions, LLVM's lld: this machine's, else that of a Rust toolchain, else a wheel in the cache.
+"""The linker that orders functions, LLVM's lld: this machine's, else that of a Rust toolchain, else a wheel in the
+cache.
 
 The wheel is fetched when interpreters are set up (environments.py). Standard library only: chapters import this.
 """

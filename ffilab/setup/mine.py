@@ -1,7 +1,8 @@
-"""A reader's own copy of a native project: to change, to build by one call, and to measure beside the original in one run.
+"""A reader's own copy of a native project: to change, to build by one call, and to measure beside the original in one
+run.
 
-The copy lies in `my/<chapter>/<project>/`. What was built of it is linked for each layout that there is, like the original: then
-luck with code placement is drawn for both.
+The copy lies in `my/<chapter>/<project>/`. What was built of it is linked for each layout that there is, like the
+original: then luck with code placement is drawn for both.
 """
 
 import random
@@ -32,8 +33,8 @@ def copy(project: str) -> Path:
 
 
 def build(project: str) -> str:
-    """Build the copy; returns what takes the place of `{built}/<chapter>` in the setup of an arm. Raises UserError, with the
-    compiler's own words, if it cannot be built."""
+    """Build the copy; returns what takes the place of `{built}/<chapter>` in the setup of an arm. Raises UserError,
+    with the compiler's own words, if it cannot be built."""
     folder = copy(project)
     # In the book's environment: a measured one holds no tools.
     done = subprocess.run([PYTHON, "-m", "ffilab.setup.mine", project], capture_output=True, text=True, cwd=ROOT)
@@ -44,7 +45,7 @@ def build(project: str) -> str:
 
 
 def build_here(project: str) -> None:
-    """The same within the book's environment."""
+    """Build the copy, from within the book's environment, and link it for each layout. Raises UserError."""
     from ffilab.setup import installed, layout_pool, layouts, native
 
     out = NATIVE_OUT / f"my-{project.partition('/')[0]}"

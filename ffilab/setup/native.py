@@ -46,8 +46,8 @@ def build_all(
 ) -> list[str]:
     """Build what has changed, on all cores; return one line for each project that failed.
 
-    chapters: the folders of `root` to build; all of them, if None. slow: also what says that it is slow to build. Raises
-    UserError without a C compiler.
+    chapters: the folders of `root` to build; all of them, if None. slow: also what says that it is slow to build.
+    Raises UserError without a C compiler.
     """
     compiler()
     chosen = []
@@ -92,7 +92,8 @@ def is_extension(project: Path) -> bool:
 
 
 def build(project: Path, interpreters: list[Installed], out: Path) -> list[str]:
-    """Build one project into `out`; returns one line for each interpreter on which an extension failed, or for what is none."""
+    """Build one project into `out`; returns one line for each interpreter on which an extension failed, or for what is
+    none."""
     make_plain = _crate if (project / "Cargo.toml").exists() else _libraries
     failures = []
     for interpreter in interpreters if is_extension(project) else [None]:
@@ -175,7 +176,8 @@ def note_compiler(out: Path) -> None:
 
 
 def ours(project: Path) -> dict:
-    """Read a project's settings for this book: `tool.hidden-corners` in pyproject.toml, else `package.metadata.hidden-corners` in Cargo.toml."""
+    """Read a project's settings for this book: `tool.hidden-corners` in pyproject.toml, else
+    `package.metadata.hidden-corners` in Cargo.toml."""
     if is_extension(project):
         return tomllib.loads((project / "pyproject.toml").read_text()).get("tool", {}).get("hidden-corners", {})
     if (project / "Cargo.toml").exists():
@@ -185,8 +187,8 @@ def ours(project: Path) -> dict:
 
 
 def layers(project: Path) -> list[Path]:
-    """The folders that a project is made of. It may be another one with some files of its own (`sources-of`), for instance another
-    version of its tool."""
+    """The folders that a project is made of. It may be another one with some files of its own (`sources-of`), for
+    instance another version of its tool."""
     return [project.parent / name for name in filter(None, [ours(project).get("sources-of")])] + [project]
 
 

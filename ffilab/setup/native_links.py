@@ -1,9 +1,10 @@
-"""How the shared objects under native/ were linked, and how they are linked again with their functions in another order.
+"""How the shared objects under native/ were linked, and how they are linked again with their functions in another
+order.
 
 While a project is built, `link_recorder.py` stands in the place of its compilers. Records are beside the outputs, in
-`_build/native/<chapter>/links/`: `<SOABI>/<project>/<name>/` of extensions, `libraries/<project>/<name>/` of plain libraries.
-A shared object without a record (another tool linked it; it is for a sanitizer; link-time optimisation left the linker no
-functions to order; its new link exported other symbols) keeps the one link that its tool made.
+`_build/native/<chapter>/links/`: `<SOABI>/<project>/<name>/` of extensions, `libraries/<project>/<name>/` of plain
+libraries. A shared object without a record (another tool linked it; it is for a sanitizer; link-time optimisation left
+the linker no functions to order; its new link exported other symbols) keeps the one link that its tool made.
 """
 
 import functools
@@ -41,7 +42,8 @@ def records_of(out: Path, project: str, tag: str = LIBRARIES) -> Path:
 
 
 def environment(out: Path, records: Path) -> dict[str, str]:
-    """Variables by which the tools of a build use the compilers that keep records. Raises UserError if there is no compiler."""
+    """Variables by which the tools of a build use the compilers that keep records. Raises UserError if there is no
+    compiler."""
     folder = _wrappers(out)
     variables = {"CC": str(folder / "cc"), "CXX": str(folder / "c++"), link_recorder.LINKS: str(records)}
     host = re.search(r"^host: (.+)$", _rustc(), re.MULTILINE)
@@ -57,7 +59,8 @@ def _rustc() -> str:
 
 
 def _wrappers(out: Path) -> Path:
-    """A folder with `cc` and `c++`, whose name changes with what they do: cargo then links anew, and so does `digest`."""
+    """A folder with `cc` and `c++`, whose name changes with what they do: cargo then links anew, and so does
+    `digest`."""
     recorder = Path(link_recorder.__file__)
     python = [sys.executable, "-I", str(recorder)]
     texts = {
@@ -93,7 +96,8 @@ def cxx() -> list[str]:
 
 
 def digest() -> str:
-    """Ten digits that change with the compilers of the native projects, with the linker, and with what they add and keep.
+    """Ten digits that change with the compilers of the native projects, with the linker, and with what they add and
+    keep.
 
     Raises UserError if there is no compiler."""
     of_cxx = " ".join([*cxx(), version_of(tuple(cxx()))])
@@ -103,7 +107,8 @@ def digest() -> str:
 
 
 def settle(records: Path) -> None:
-    """Make new records ready: without debug information, with the list of functions; one that cannot be linked again is removed."""
+    """Make new records ready: without debug information, with the list of functions; one that cannot be linked again is
+    removed."""
     for description in records.glob(f"*/{DESCRIPTION}"):
         folder = description.parent
         # It is removed in the end: a run that was killed in the middle goes on here.
@@ -142,7 +147,8 @@ def symbols(library: Path, *options: str) -> set[str]:
 
 
 def link(record: Path, target: Path, order: random.Random) -> Path:
-    """Link what a record is of, its functions in random order behind a random pad. Raises UserError if that cannot be."""
+    """Link what a record is of, its functions in random order behind a random pad. Raises UserError if that cannot
+    be."""
     described = json.loads((record / DESCRIPTION).read_text())
     functions = tuple(relink.Function(*pair) for pair in json.loads((record / FUNCTIONS).read_text()))
     placed = relink.shuffled(functions, order)

@@ -1,4 +1,5 @@
-"""How CPython is compiled here, and where the result is installed. Standard library only: `make doctor` imports this."""
+"""How CPython is compiled here, and where the result is installed. Standard library only: `make doctor` imports
+this."""
 
 import hashlib
 from pathlib import Path

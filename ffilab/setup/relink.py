@@ -1,6 +1,7 @@
 """Link an interpreter again from its own objects, with its functions in another order: another layout.
 
-The source route compiles CPython with a section for each function, and keeps the objects (`build.py`). The profile's split
+The source route compiles CPython with a section for each function, and keeps the objects (`build.py`). The profile's
+split
 stays: functions move within the unlikely, the start-up, the hot and the normal part, never from one to another.
 Standard library only: chapters import this.
 """
@@ -128,7 +129,8 @@ def link(label: str, target: Path, order: list[Function] | None = None, pad: int
 
 
 def link_ctypes(label: str, target: Path, order: random.Random, build: int) -> Path:
-    """Link `_ctypes` with its functions in random order behind a random pad, beside a copy of libffi that it finds there."""
+    """Link `_ctypes` with its functions in random order behind a random pad, beside a copy of libffi that it finds
+    there."""
     folder, size = objects(label, build), pad(order)
     libraries = json.loads((folder / LIBRARIES).read_text())
     inputs = ["-shared", "-Wl,-rpath,$ORIGIN", *sorted((folder / CTYPES).glob("*.o")), *libraries[CTYPES]]
@@ -144,7 +146,8 @@ def run(
     target: Path, inputs: list, order: list[Function] | None, pad: int,
     tool: list[str] | None = None, folder: Path | None = None,
 ) -> Path:  # fmt: skip
-    """Link `target` from inputs and options; with `order`, these functions first, one behind the other, after `pad` bytes.
+    """Link `target` from inputs and options; with `order`, these functions first, one behind the other, after `pad`
+    bytes.
 
     tool: the compiler that links, if not the one for C. folder: what the names of inputs are relative to.
     Raises UserError if that fails.
@@ -172,7 +175,8 @@ def digest(file: Path) -> str:
 
 
 def keep_objects(tree: Path, prefix: Path, executable: Path) -> None:
-    """Keep in `prefix` what is linked again: from a compiled source tree, and from what its interpreter says of itself."""
+    """Keep in `prefix` what is linked again: from a compiled source tree, and from what its interpreter says of
+    itself."""
     folder = prefix / OBJECTS
     (folder / CTYPES).mkdir(parents=True, exist_ok=True)
     program = "import json, sysconfig; print(json.dumps({k: str(v) for k, v in sysconfig.get_config_vars().items()}))"
@@ -193,8 +197,8 @@ def keep_objects(tree: Path, prefix: Path, executable: Path) -> None:
 
 
 def differences(label: str, first: int, second: int) -> dict:
-    """Two builds of an interpreter by one recipe, object by object: how many there are, and the names of those that differ in
-    any byte."""
+    """Two builds of an interpreter by one recipe, object by object: how many there are, and the names of those that
+    differ in any byte."""
     with tempfile.TemporaryDirectory() as scratch:
         folders = []
         for number in (first, second):

@@ -54,13 +54,15 @@ OUT = click.Path(dir_okay=False, writable=True)
     "--python",
     "pythons",
     multiple=True,
-    help="An executable, a name on PATH, or the folder of a virtual environment; in the book's clone also a label such as 3.14t. "
+    help="An executable, a name on PATH, or the folder of a virtual environment; in the book's clone also a label such "
+    "as 3.14t. "
     "Several are compared.  [default: the Python that runs this]",
 )
 @click.option(
     "--file",
     type=click.Path(),
-    help=f"A Python file whose names setup and statements may use. Without a statement, each of its functions `{BENCH}…()` is timed.",
+    help="A Python file whose names setup and statements may use. Without a statement, each of its functions "
+    f"`{BENCH}…()` is timed.",
 )
 @click.option("--name", "names", multiple=True, help="What to call a statement; in their order.")
 @click.option(
@@ -78,11 +80,12 @@ OUT = click.Path(dir_okay=False, writable=True)
     "--fail-if-slower",
     "limit",
     type=SHARE,
-    help="Exit with 1 if one takes longer than the first by more than this. Where the run cannot tell, it says so and exits with 0.",
+    help="Exit with 1 if one takes longer than the first by more than this. Where the run cannot tell, it says so and "
+    "exits with 0.",
 )
 def time(statements, setup, pythons, file, names, gil, to, seconds, no_pin, record, pyperf, limit):
-    """Which is faster? Time each STATEMENT against the first, or one of them on several Pythons. They run in turns, in many
-    processes, and each ratio has an interval.
+    """Which is faster? Time each STATEMENT against the first, or one of them on several Pythons. They run in turns, in
+    many processes, and each ratio has an interval.
 
     \b
     Two statements:             ffilab time -s "x = list(range(99))" "sum(x)" "max(x)"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ffilab.measure import runner
 from ffilab.measure.plan import EMPTY, YOURS, Arm, controls, plan
-from ffilab.measure.record import read
+from ffilab.measure.record import read_record
 from ffilab.measure.workers import WorkerFailed
 from ffilab.run import settings
 from ffilab.run.budget import Budget
@@ -22,7 +22,8 @@ from ffilab.yours import pythons as known
 BATCH_MS = 2
 # A run ends by its width or its time: of restarts it may have as many as it likes.
 MOST_RESTARTS = 10_000
-# A width that few restarts happen to have is luck: it counts from so many on, and is looked at again after a tenth more.
+# A width that few restarts happen to have is luck: it counts from so many on, and is looked at again after a tenth
+# more.
 FROM_RESTARTS, AGAIN_AFTER = 10, 1.1
 # Blocks of a restart; fewer where they would take longer than this.
 MOST_BLOCKS, RESTART_S = 20, 1.0
@@ -42,13 +43,17 @@ def compare(
     pin: bool = True,
     quiet: bool = False,
 ):
-    """Time arms on Pythons, interleaved in one run; return a `Result`. The first arm on the first Python is the baseline.
+    """Time arms on Pythons, interleaved in one run; return a `Result`. The first arm on the first Python is the
+    baseline.
 
-    arms: `Arm`s, or statements. pythons: paths, names on PATH, folders of virtual environments; this Python, if none are given.
-    to: end when the interval of each ratio reaches no further than this to each side; 0 for never. seconds: end after this time.
-    gil: of free-threaded builds: "off", "on", or "both", to compare them. pin: keep all on one core; not for arms that start
-    threads. quiet: show no progress.
-    Raises UserError, in one sentence, where something cannot be measured. After Ctrl-C the result is of what was measured.
+    arms: `Arm`s, or statements. pythons: paths, names on PATH, folders of virtual environments; this Python, if none
+    are given.
+    to: end when the interval of each ratio reaches no further than this to each side; 0 for never. seconds: end after
+    this time.
+    gil: of free-threaded builds: "off", "on", or "both", to compare them. pin: keep all on one core; not for arms that
+    start threads. quiet: show no progress.
+    Raises UserError, in one sentence, where something cannot be measured. After Ctrl-C the result is of what was
+    measured.
     """
     interpreters = known.found(pythons or [sys.executable])
     arms = with_gil(prepared(arms), interpreters, gil)
@@ -74,7 +79,7 @@ def compare(
             if not to or (count := next(restarts)) < next_look:
                 return False
             next_look = count * AGAIN_AFTER
-            return width(read(path)) <= to
+            return width(read_record(path)) <= to
 
         try:
             runner.run(made, folder, pool, interpreters, folder, enough)
@@ -124,7 +129,8 @@ def with_gil(arms: list[Arm], interpreters: dict[str, Installed], gil: str) -> l
 
 
 def tried(arms: list[Arm], interpreters: dict[str, Installed], pool: Pool, folder: Path) -> int:
-    """Make and run each arm for a moment; return how many blocks a restart may have. Raises UserError with what went wrong."""
+    """Make and run each arm for a moment; return how many blocks a restart may have. Raises UserError with what went
+    wrong."""
     moment = Budget(YOURS, 1, 1, 0, BATCH_MS, scale=1, repeats=1)
     trial = plan("trial", arms, list(interpreters), moment, with_controls=False)
     try:

@@ -1,4 +1,5 @@
-"""Find the Pythons that a reader names: by a path, a name on PATH, the folder of a virtual environment, or a label of the book."""
+"""Find the Pythons that a reader names: by a path, a name on PATH, the folder of a virtual environment, or a label of
+the book."""
 
 import json
 import shutil
@@ -50,7 +51,8 @@ class Foreign(Installed):
 
 
 def found(named) -> dict[str, Installed]:
-    """Return what is named, by the label that it gets, in the order given. Raises UserError if one cannot be measured."""
+    """Return what is named, by the label that it gets, in the order given. Raises UserError if one cannot be
+    measured."""
     pythons: dict[str, Installed] = {}
     for word in map(str, named):
         if word in BY_LABEL and word not in pythons:
@@ -85,7 +87,8 @@ def executable(word: str) -> Path:
         return Path(known).absolute()
     what = "a folder without bin/python" if path.is_dir() else "neither a program nor a folder"
     raise UserError(
-        f"--python names {word!r}, which is {what}: name an executable, one on PATH, or the folder of a virtual environment."
+        f"--python names {word!r}, which is {what}: name an executable, one on PATH, or the folder of a virtual "
+        "environment."
     )
 
 
@@ -121,9 +124,10 @@ def plain(text: str) -> str:
 
 
 def pool(pythons: dict[str, Installed]) -> Pool:
-    """What each restart may draw: linked layouts of the book's own, where some are at hand, and one layout of any other."""
+    """What each restart may draw: linked layouts of the book's own, where some are at hand, and one layout of any
+    other."""
     at_hand = Path(settings.told("layouts") or layouts.OF_LAB)
-    linked = layouts.read(at_hand) if (at_hand / layouts.DESCRIPTION).exists() else {}
+    linked = layouts.read_pool(at_hand) if (at_hand / layouts.DESCRIPTION).exists() else {}
     found = {}
     for label, python in pythons.items():
         if isinstance(python, Foreign):

@@ -13,7 +13,7 @@ from ffilab.judge import basis, controls, groups, questions, wording
 from ffilab.judge.estimates import MIN_VALUES, Interval, Location
 from ffilab.judge.statistics import explained, log_ratios, unexplained
 from ffilab.measure.plan import TWINS, YOURS
-from ffilab.measure.record import Record, medians, read
+from ffilab.measure.record import Record, medians, read_record
 from ffilab.run.errors import UserError
 
 Cell = tuple[str, str]
@@ -21,7 +21,8 @@ UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
 
 
 def ratio(record: Record, cell: Cell, base: Cell) -> Location:
-    """Time of a cell over that of another, over what this run varied; what another session adds is not in it, and is said."""
+    """Time of a cell over that of another, over what this run varied; what another session adds is not in it, and is
+    said."""
     return explained(record, log_ratios(record, cell, base), log=True, of=0).widened(unexplained(record))
 
 
@@ -53,7 +54,8 @@ def percent(share: float) -> str:
 
 @dataclass(frozen=True)
 class Result:
-    """What was measured: times, and their ratios to the first one's, each with its interval. text: the record, as it was written."""
+    """What was measured: times, and their ratios to the first one's, each with its interval. text: the record, as it
+    was written."""
 
     record: Record
     text: bytes
@@ -61,7 +63,7 @@ class Result:
     @classmethod
     def read(cls, path: Path) -> "Result":
         """From a file that `save` wrote. Raises UserError if it tells nothing."""
-        return cls(read(path), path.read_bytes())
+        return cls(read_record(path), path.read_bytes())
 
     def __post_init__(self):
         if len(self.record.noise.restarts) < MIN_VALUES:
@@ -103,7 +105,8 @@ class Result:
 
     @cached_property
     def failed(self) -> list[controls.Check]:
-        """The controls that show a bias: equal work that was measured as unequal, or one per cent more as something else."""
+        """The controls that show a bias: equal work that was measured as unequal, or one per cent more as something
+        else."""
         found = [controls.same("", self.record, label, twins) for label in self.record.interpreters for twins in TWINS]
         return [check for check in controls.settled(found + controls.more("", self.record)) if not check.passed]
 
@@ -112,7 +115,7 @@ class Result:
         return {name: questions.above(found, 1 + limit) for name, found in self.ratios.items()}
 
     def gate(self, limit: float) -> str:
-        """The same in one sentence."""
+        """What `slower` says of all of them, in one sentence: failed, open or passed."""
         slower, longer = self.slower(limit), f"more than {percent(limit)} longer than {self.names[0]}"
         are, may_be = ([name for name, answer in slower.items() if answer == asked] for asked in ("yes", "open"))
         if are:
@@ -146,7 +149,8 @@ class Result:
         unknown = [f"the build of {wording.listed(still)}"] if still else []
         lines = [
             f"Varied: {wording.listed([f'{restarts} (addresses, hash seed, stack, heap, order, core)', *drawn])}.",
-            f"Not varied, and so unknown: {wording.listed([*unknown, 'the machine'])}; another hour moves a ratio by some "
+            f"Not varied, and so unknown: {wording.listed([*unknown, 'the machine'])}; another hour moves a ratio by "
+            "some "
             f"{percent(groups.SESSION)} more (a kept study).",
         ]
         # Those that all Pythons have, and not in the same version.
@@ -183,8 +187,8 @@ class Result:
         Path(path).write_bytes(self.text)
 
     def save_pyperf(self, path: str | Path) -> list[Path]:
-        """Write pyperf's format, with one value for each process: its median. Of several Pythons each has a file of its own, with its
-        label in the name, as pyperf compares what has one name in two files. Returns the files."""
+        """Write pyperf's format, with one value for each process: its median. Of several Pythons each has a file of its
+        own, with its label in the name, as pyperf compares what has one name in two files. Returns the files."""
         path, machine = Path(path), self.record.run["machine"]
         each = np.array([medians(self.record.by_restart(*cell)) for cell in self.cells])
         # It compares as many values with as many.

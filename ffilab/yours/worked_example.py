@@ -1,7 +1,6 @@
 """The worked example of the page *Yours*: measured when the book is, and read from its record."""
 
 import sys
-from pathlib import Path
 
 from ffilab.run.errors import UserError
 from ffilab.run.paths import RECORDS, ROOT
@@ -30,7 +29,7 @@ def measure(budget: str) -> None:
     result.save(RECORD)
 
 
-def write(generated: Path) -> None:
-    """Write what came out, for the page to include."""
+def page() -> str:
+    """What came out, for the page to include."""
     text = str(Result.read(RECORD)) if RECORD.exists() else "Not measured on this machine yet: `make book`."
-    (generated / "yours.md").write_text(f"```text\n{text}\n```\n")
+    return f"```text\n{text}\n```\n"

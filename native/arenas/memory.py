@@ -1,4 +1,5 @@
-"""What a process of the chapter on arenas knows of its memory. Standard library only: its functions go to the workers. MiB."""
+"""What a process of the chapter on arenas knows of its memory. Standard library only: its functions go to the workers.
+MiB."""
 
 import ctypes
 import os
@@ -57,7 +58,8 @@ def heap(lib):
 
 
 def memory(lib):
-    """What the kernel says is resident (RSS), this process's share of it (PSS), its peak, and what only we have; and `heap`."""
+    """What the kernel says is resident (RSS), this process's share of it (PSS), its peak, and what only we have; and
+    `heap`."""
     found = sizes()
     resident = {
         "rss": found["Rss"],

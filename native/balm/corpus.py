@@ -27,7 +27,7 @@ def ascii_text(lines=LINES, seed=SEED):
 
 
 def mixed_text(lines=LINES, seed=SEED):
-    """The same, with an accented letter in the share NOT_ASCII of all lines. Lengths are in bytes."""
+    """(bytes, length of each line in bytes) of a text with an accented letter in the share NOT_ASCII of all lines."""
     data, each = ascii_text(lines, seed)
     random_, parts, at = random.Random(seed + 2), [], 0
     for length in each:

@@ -1,6 +1,8 @@
-"""The bindings, how each is loaded, and the calls that all of them answer. Standard library only: workers import this file.
+"""The bindings, how each is loaded, and the calls that all of them answer. Standard library only: workers import this
+file.
 
-A binding is one folder beside this file: a project, built by its own tool, whose `binding.toml` says how it is called here.
+A binding is one folder beside this file: a project, built by its own tool, whose `binding.toml` says how it is called
+here.
 """
 
 import importlib
@@ -17,10 +19,11 @@ DECLARATION = "binding.toml"
 
 # [bindings]
 # What the chapter knows of a binding.
-# project: the folder that builds it. module: what is imported. part: the attribute of the module that holds the functions;
-# None for the module itself. loads_at_run_time: takes any C library by its name, without a compiler. contracts: calls that
-# it answers otherwise than most bindings, with the answer (see tests/boundary/test_conformance.py). of: the binding that this
-# is another form of; None for a binding of its own. signatures: those in which a form is timed, if it differs in these alone.
+# project: the folder that builds it. module: what is imported. part: the attribute of the module that holds the
+# functions; None for the module itself. loads_at_run_time: takes any C library by its name, without a compiler.
+# contracts: calls that it answers otherwise than most bindings, with the answer (see
+# tests/boundary/test_conformance.py). of: the binding that this is another form of; None for a binding of its own.
+# signatures: those in which a form is timed, if it differs in these alone.
 Binding = namedtuple("Binding", "project module part loads_at_run_time contracts of signatures")
 
 

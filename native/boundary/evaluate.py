@@ -1,6 +1,7 @@
 """Evaluates expressions on the bindings, inside a measured process. Standard library only.
 
-The chapter asks for one expression in each process; `tests/boundary/test_conformance.py` for many, and uses the helpers here.
+The chapter asks for one expression in each process; `tests/boundary/test_conformance.py` for many, and uses the helpers
+here.
 """
 
 import os
@@ -84,7 +85,8 @@ def from_many_threads(m, threads, calls):
 
 
 def moved(m, threads, calls):
-    """Threads scale one point by 2 and by 1/2, and read it; returns the number of readings that are no power of two times 3 and 4.
+    """Threads scale one point by 2 and by 1/2, and read it; returns the number of readings that are no power of two
+    times 3 and 4.
 
     With 200 calls of each of four threads, no product leaves the range of a double.
     """

@@ -51,8 +51,8 @@ def same(x):
 HELPERS = {"array": array, "fails": fails, "word": word, "same": same, "arms": arms}
 
 # [calls]
-# Signature: (expression, setup). Arguments are made at run time: literals are immortal in free-threaded builds, and a small
-# int in all; nobody counts their references.
+# Signature: (expression, setup). Arguments are made at run time: literals are immortal in free-threaded builds, and a
+# small int in all; nobody counts their references.
 MORE = {
     "int → int, a large int": ("f(n)", "f, n = m.add_one, int('300000')"),
     "five ints, large": (
@@ -163,9 +163,9 @@ MALLINFO2 = mallinfo2()
 def allocated_bytes():
     """Bytes in use by malloc; None without glibc.
 
-    C++, Rust, libffi and PyMem_RawMalloc allocate there; with the GIL also objects of more than 512 bytes. All objects and
-    what PyMem_Malloc gives are counted by sys.getallocatedblocks(), as blocks. In a free-threaded build neither sees one
-    such block that grows: that is what peak memory is for.
+    C++, Rust, libffi and PyMem_RawMalloc allocate there; with the GIL also objects of more than 512 bytes. All objects
+    and what PyMem_Malloc gives are counted by sys.getallocatedblocks(), as blocks. In a free-threaded build neither
+    sees one such block that grows: that is what peak memory is for.
     """
     if MALLINFO2 is None:
         return None
@@ -194,10 +194,10 @@ def forget_peak():
 def is_counted(thing):
     """Are references to it counted at all? Those to immortal objects are not.
 
-    Small ints and static classes are immortal everywhere, constants of code only in a free-threaded build. That build also
-    defers some counting: functions, modules and classes start at 2**60, and each thread keeps its own count of the instances
-    of a class until a collection adds it up. References from C and from lists are counted at once, and after gc.collect()
-    a difference of two readings is exact there, too.
+    Small ints and static classes are immortal everywhere, constants of code only in a free-threaded build. That build
+    also defers some counting: functions, modules and classes start at 2**60, and each thread keeps its own count of the
+    instances of a class until a collection adds it up. References from C and from lists are counted at once, and after
+    gc.collect() a difference of two readings is exact there, too.
     """
     before = sys.getrefcount(thing)
     held = [thing] * 3
@@ -325,8 +325,8 @@ def check(m, signature, calls, seconds=None):
     """One signature of a binding, whose functions are `m`, over a third of the calls and then over two thirds.
 
     calls: at least three. seconds: so long at most, or about; fewer calls then. Returns {"calls", "ns" of one call,
-    "outcome" of one call, "immortal": what cannot be watched, "few" and "many": growth over the two, "leaks": the names of
-    what leaks}, or {"missing": reason} if the binding lacks it.
+    "outcome" of one call, "immortal": what cannot be watched, "few" and "many": growth over the two, "leaks": the names
+    of what leaks}, or {"missing": reason} if the binding lacks it.
     """
     statement, call, setup = CALLS[signature]
     names = {"m": m, **HELPERS, "__builtins__": __builtins__}

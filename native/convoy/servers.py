@@ -69,8 +69,8 @@ def core_of(process, thread):
 class CpuWork:
     """CPU work beside the server, `count` times, until it is stopped.
 
-    work: `work(path, place, folder)` runs in a thread of this process, and stays on a core if one is given; a name is that of a
-    function in cpu_work.py, which gets a process of its own.
+    work: `work(path, place, folder)` runs in a thread of this process, and stays on a core if one is given; a name is
+    that of a function in cpu_work.py, which gets a process of its own.
     """
 
     def __init__(self, work, count, folder, core=None):
@@ -125,8 +125,8 @@ class CpuWork:
 def serve(handler, nodelay=False):
     """A server on an ephemeral port of loopback: yields the port and a list that gets the core of its thread.
 
-    handler: what a thread does with its client's socket, or a coroutine of asyncio's streams. nodelay: switch Nagle's algorithm
-    off. The author does not, and asyncio always does.
+    handler: what a thread does with its client's socket, or a coroutine of asyncio's streams. nodelay: switch Nagle's
+    algorithm off. The author does not, and asyncio always does.
     """
     listener = socket.create_server((HOST, 0))
     listener.settimeout(20)
@@ -164,9 +164,10 @@ WARM_UP_S = 0.05
 def client(core, pause=0, nodelay=False):
     """Send one byte, wait for it, again. Runs in a process of its own, which stays on a core if one is given.
 
-    Standard input gives the port, and then orders, a line each: how many requests, for how many seconds at least and at most, and
-    how many requests even if that takes longer. It answers with lines: that it has started; how many requests warmed it up; for each
-    order begin and end (ns) of every request; at the end of the orders the core that it ran on last. pause: seconds between two requests.
+    Standard input gives the port, and then orders, a line each: how many requests, for how many seconds at least and at
+    most, and how many requests even if that takes longer. It answers with lines: that it has started; how many requests
+    warmed it up; for each order begin and end (ns) of every request; at the end of the orders the core that it ran on
+    last. pause: seconds between two requests.
     """
     stay_on(core)
     print("started", flush=True)
@@ -213,7 +214,8 @@ class Client:
         return self.answer()
 
     def leave(self):
-        """No more orders: the core that it ran on last. Nobody waits for its end, which may take long beside CPU work."""
+        """No more orders: the core that it ran on last. Nobody waits for its end, which may take long beside CPU
+        work."""
         self.no_more()
         return self.answer()
 

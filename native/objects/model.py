@@ -1,4 +1,5 @@
-"""What the bindings of native/objects are asked: calls to time, and questions with their answers. Standard library only.
+"""What the bindings of native/objects are asked: calls to time, and questions with their answers. Standard library
+only.
 
 What a binding has not, and what it answers otherwise than most, is in tools.toml.
 

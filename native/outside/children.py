@@ -1,7 +1,7 @@
 """Children that may hang or die: started, given a limit, ended by their group, and told as rows.
 
-A child writes one line to its standard output when it has come to the point; only from then on does the limit count, so that a slow
-start is no hang.  Standard library only: the workers of every interpreter import it.  POSIX.
+A child writes one line to its standard output when it has come to the point; only from then on does the limit count, so
+that a slow start is no hang.  Standard library only: the workers of every interpreter import it.  POSIX.
 """
 
 import ctypes
@@ -48,7 +48,8 @@ class Child:
         return "not at the point" if now - self.started > START_LIMIT_S else ""
 
     def row(self, outcome: str) -> dict:
-        """``outcome``; ``pid``; ``ms`` from its report to its end; the lines it said; the last lines it wrote to standard error."""
+        """``outcome``; ``pid``; ``ms`` from its report to its end; the lines it said; the last lines it wrote to
+        standard error."""
         ended = time.monotonic()
         try:
             os.killpg(self.process.pid, signal.SIGKILL)  # and whatever it started
@@ -75,14 +76,16 @@ class Child:
 
 
 def scene(folder: str, code: str, factors: dict) -> list[str]:
-    """The command of a child: source that defines ``scene``, called with these factors.  It imports from the modules built in ``folder``."""
+    """The command of a child: source that defines ``scene``, called with these factors.  It imports from the modules
+    built in ``folder``."""
     place = os.path.join(folder, sysconfig.get_config_var("SOABI"))
     call = f"import sys; sys.path.insert(0, {place!r})\n{code}\nscene(**{factors!r})"
     return [sys.executable, "-I", "-S", "-c", call]
 
 
 def adopt(orphans: bool) -> None:
-    """Whether what a child leaves behind, such as a fork server, is ours to wait for: then its time is not that of strangers.  Linux."""
+    """Whether what a child leaves behind, such as a fork server, is ours to wait for: then its time is not that of
+    strangers.  Linux."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(orphans), 0, 0, 0)
 
@@ -96,8 +99,9 @@ def children(
 ) -> list[dict]:
     """One row for each command, in their order.
 
-    ``outcome`` is "ends" (status 0), "hangs" (``limit_s`` seconds after its first line), "killed by SIGSEGV" and the like, "exits with N",
-    or "not at the point" (it never said a line: no result).  ``when_ready(pid)`` is called at the first line, to send a signal, say.
+    ``outcome`` is "ends" (status 0), "hangs" (``limit_s`` seconds after its first line), "killed by SIGSEGV" and the
+    like, "exits with N", or "not at the point" (it never said a line: no result).  ``when_ready(pid)`` is called at the
+    first line, to send a signal, say.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_CORE, (0, hard))  # a crash is a result here: no core files

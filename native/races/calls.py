@@ -79,7 +79,7 @@ def start_all(count, work, *arguments):
 
 
 def behind_barrier(count, work, *arguments):
-    """The same of threads that wait for each other at a barrier in Python before they work."""
+    """What threads return that wait for each other at a barrier in Python before they work."""
     barrier = threading.Barrier(count)
 
     def wait_and_work():
@@ -90,9 +90,10 @@ def behind_barrier(count, work, *arguments):
 
 
 def make_room(count):
-    """Have as many threads once. Where there is no GIL, CPython keeps a table of its threads, which doubles when it is full
-    (Python/qsbr.c:202 in 3.14.7): the 8th, 16th and 32nd thread start only when all others are detached or look up from
-    their work. A thread that waits attached inside of a C call does neither, and would keep out those for whom it waits."""
+    """Have as many threads once. Where there is no GIL, CPython keeps a table of its threads, which doubles when it is
+    full (Python/qsbr.c:202 in 3.14.7): the 8th, 16th and 32nd thread start only when all others are detached or look up
+    from their work. A thread that waits attached inside of a C call does neither, and would keep out those for whom it
+    waits."""
     everyone = threading.Barrier(count)
     start_all(count, everyone.wait)
 
@@ -100,8 +101,9 @@ def make_room(count):
 def meeting(visits):
     """Did they all meet, and how much did they overlap?
 
-    pairs: share of all pairs of threads whose work overlapped in time. overlapped: share of the time in which anybody worked
-    that at least two did. cores: how many they were seen on. preempted: how often one of them lost its core while it worked.
+    pairs: share of all pairs of threads whose work overlapped in time. overlapped: share of the time in which anybody
+    worked that at least two did. cores: how many they were seen on. preempted: how often one of them lost its core
+    while it worked.
     """
     spans = [(visit.begin_ns, visit.end_ns) for visit in visits]
     pairs = [one[0] < other[1] and other[0] < one[1] for one, other in itertools.combinations(spans, 2)]

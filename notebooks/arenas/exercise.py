@@ -2,7 +2,7 @@
 
 from ffilab.judge.processes import chosen, ratio
 from ffilab.judge.rules import Side
-from ffilab.judge.selfcheck import fault, said
+from ffilab.judge.selfcheck import correct_then_fast, fault
 from ffilab.measure.case import Case
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED
@@ -46,7 +46,8 @@ def check_pairs(pairs: dict[str, tuple[str, str]]) -> list[str]:
 
 
 def check_service(session: Session, mine: str) -> list[str]:
-    """Does the service, built from the reader's copy, hold less than half of what the original holds, and is it as fast?
+    """Does the service, built from the reader's copy, hold less than half of what the original holds, and is it as
+    fast?
 
     mine: what `mine.build` returned. Returns what to say, one line each.
     """
@@ -64,4 +65,4 @@ def check_service(session: Session, mine: str) -> list[str]:
     held = ratio(ours.grown.to_numpy(), theirs.grown.to_numpy())
     time = ratio(theirs.blocks_per_second.to_numpy(), ours.blocks_per_second.to_numpy())
     print(f"MiB that stay: {results.middle(ours.grown)}; without your change {results.middle(theirs.grown)}.")
-    return said(fault(LESS_THAN_HALF, held, "of the original's memory, too large a share stays"), time)
+    return correct_then_fast(fault(LESS_THAN_HALF, held, "of the original's memory, too large a share stays"), time)

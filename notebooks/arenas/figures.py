@@ -61,7 +61,8 @@ def counted(frame: pd.DataFrame, column: str, **which) -> str:
 
 
 def table(frame: pd.DataFrame, by: dict[str, Iterable], columns: dict[str, tuple[Callable, str]]) -> pd.DataFrame:
-    """A row for each combination of what stands in the columns `by`; columns: by title, a function and the column that it looks at."""
+    """A row for each combination of what stands in the columns `by`; columns: by title, a function and the column that
+    it looks at."""
     return draw.summary(frame, by, {title: partial(show, column=column) for title, (show, column) in columns.items()})
 
 
@@ -99,7 +100,8 @@ def talk_table(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def talk_points(runs: pd.DataFrame) -> pd.DataFrame:
-    """Growth under the conditions that the chapter's question turns on, and those that a reader has added: what is drawn."""
+    """Growth under the conditions that the chapter's question turns on, and those that a reader has added: what is
+    drawn."""
     pair = results.named(runs[runs.interpreter.isin((GIL, FREE_THREADED))])
     added = [name for name in results.names(pair, "condition", e.CONDITIONS) if name not in e.CONDITIONS]
     return pd.DataFrame(
@@ -129,7 +131,8 @@ def plot_talk(figure, rows: pd.DataFrame) -> None:
     axes.tick_params(axis="y", labelsize=9)
 
 
-# What each of the four numbers counts, over the addresses of one arena: from where to where, in parts of a hundred. A sketch.
+# What each of the four numbers counts, over the addresses of one arena: from where to where, in parts of a hundred. A
+# sketch.
 KINDS = pd.DataFrame(
     [
         ("mapped: address space", 0, 100),

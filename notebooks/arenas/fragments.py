@@ -1,4 +1,5 @@
-"""What the sentences of the chapter "Arenas" name and no form can say: lists by answer, and extremes of several numbers."""
+"""What the sentences of the chapter "Arenas" name and no form can say: lists by answer, and extremes of several
+numbers."""
 
 import math
 from collections.abc import Callable
@@ -34,8 +35,8 @@ def fragments(session: Session) -> dict[str, Callable[[], str]]:
 
 
 def each_thread(session: Session) -> str:
-    """MiB of huge pages without any native thread, over Python threads alive at once, by the number of them asked for: a pool
-    starts no thread where one idles."""
+    """MiB of huge pages without any native thread, over Python threads alive at once, by the number of them asked for:
+    a pool starts no thread where one idles."""
     runs = chosen(numbers.talk(session), interpreter=FREE_THREADED)
     parts = {n: chosen(runs, condition=condition) for n, condition in results.FEWER.items()}
     found = {n: pd.to_numeric(part.huge / part.python_at_once) for n, part in parts.items() if len(part)}

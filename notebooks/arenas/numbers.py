@@ -208,13 +208,15 @@ def against(session: Session, compare: Callable, column: str, *pair: results.Whi
 
 
 def in_objects(session: Session) -> Estimate | None:
-    """Of the huge pages that came, those in mappings where Python threads keep their objects: MiB of them less MiB of all."""
+    """Of the huge pages that came, those in mappings where Python threads keep their objects: MiB of them less MiB of
+    all."""
     found = (results.of_condition(talk(session), FREE_THREADED, HUGE_NONE, column) for column in ("in_objects", "huge"))
     return difference(*found)
 
 
 def farther(session: Session) -> Interval | None:
-    """In logarithms: how much farther the talk's print is from what the calls saw grow with the GIL off than with it on."""
+    """In logarithms: how much farther the talk's print is from what the calls saw grow with the GIL off than with it
+    on."""
     off, on = (alone(session, "inside", FREE_THREADED, condition) for condition in (HUGE, HUGE_KEPT))
     if not (off and on):
         return None

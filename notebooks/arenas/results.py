@@ -58,8 +58,11 @@ def talk(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def grid(runs: pd.DataFrame) -> pd.DataFrame:
-    """The same over Python and native threads; amplification: growth of the process over the sum of what its calls saw grow, 0
-    where that is not above 0, as the talk has it."""
+    """The talk's experiment over Python and native threads, one row for each process.
+
+    amplification: growth of the process over the sum of what its calls saw grow, 0 where that is not above 0, as the
+    talk has it.
+    """
     factors = ["build", "together", "python_threads", "native_threads", "round"]
     runs = runs.reindex(columns=[*factors, *GROWN, "vmrss", "inside", "python_at_once"])
     factor = (pd.to_numeric(runs.vmrss) / pd.to_numeric(runs.inside)).where(pd.to_numeric(runs.inside) > 0, 0.0)
@@ -83,7 +86,10 @@ def against(runs: pd.DataFrame, compare: Callable, column: str, one: Which, othe
 
 
 def named(runs: pd.DataFrame) -> pd.DataFrame:
-    """The same, with the state of the GIL in the column `build` (on what the talk's sources amount to: as run), and not in `condition`."""
+    """The talk's processes with the state of the GIL in the column `build`, and not in `condition`.
+
+    What the talk's sources amount to is called as run.
+    """
     kept = runs.condition.str.endswith(ON)
     on = kept | ~runs.interpreter.str.endswith("t")
     return runs.assign(
@@ -98,8 +104,8 @@ def middle(values: pd.Series | list) -> str:
 
 
 def positive(frame: pd.DataFrame, column: str) -> Interval | None:
-    """Centre of what cannot fall below 0 and differs many times over between processes: the interval is that of the logarithms,
-    so it ends above 0. Where a value is not above 0, the plain one."""
+    """Centre of what cannot fall below 0 and differs many times over between processes: the interval is that of the
+    logarithms, so it ends above 0. Where a value is not above 0, the plain one."""
     values = pd.to_numeric(frame[column]).dropna().to_numpy()
     if not len(values) or values.min() <= 0:
         return interval_of(frame, column)
@@ -107,7 +113,7 @@ def positive(frame: pd.DataFrame, column: str) -> Interval | None:
 
 
 def proved(runs: pd.DataFrame) -> pd.DataFrame:
-    """The same runs, if `malloc` of each that ended well was that of the allocator asked for. Raises UserError if not."""
+    """The runs, if `malloc` of each that ended well was that of the allocator asked for. Raises UserError if not."""
     for run in runs[runs.ended == "ok"].itertuples():
         asked = run.allocator if run.allocator == "glibc" else f"lib{run.allocator}.so"
         if run.mapped != asked:
@@ -126,7 +132,8 @@ def huge_pages(runs: pd.DataFrame) -> bool:
 
 
 def native_part(cells: pd.DataFrame, build: str, python: int, native: int) -> np.ndarray:
-    """MiB of RSS in a cell of the grid, less what as many Python threads take without native ones, all of them there at once."""
+    """MiB of RSS in a cell of the grid, less what as many Python threads take without native ones, all of them there at
+    once."""
     which = {"build": build, "python_threads": python}
     cells = cells[cells.together == True]  # noqa: E712
     return less(*(chosen(cells, **which, native_threads=number).rss.to_numpy(dtype=float) for number in (native, 0)))
@@ -147,7 +154,8 @@ def interaction(cells: pd.DataFrame, build: str) -> Estimate | None:
 
 
 def in_half_proportion(cells: pd.DataFrame, build: str) -> Estimate | None:
-    """MiB by the native threads in the largest cell, less what there would be if growth followed half of the product."""
+    """MiB by the native threads in the largest cell, less what there would be if growth followed half of the
+    product."""
     half = PRODUCT / 2
     small, large = (Location.of(native_part(cells, build, *cell)) for cell in (SMALLEST, LARGEST))
     if not min(small.n, large.n):
@@ -175,7 +183,8 @@ def twins(runs: pd.DataFrame) -> dict[tuple[str, str], Estimate]:
 
 def grown(runs: pd.DataFrame) -> pd.DataFrame:
     """Rounds of allocation, one row for each process with its state after the last round, and MiB resident more than
-    before: grown at the end, idle after some time without work, trimmed after malloc_trim, peak at the most. more_held, more_in_use, more_arenas: by glibc."""
+    before: grown at the end, idle after some time without work, trimmed after malloc_trim, peak at the most. more_held,
+    more_in_use, more_arenas: by glibc."""
     before, end, trimmed = (
         runs[runs.state == state].groupby("process").last() for state in ("before", "worked", "trimmed")
     )
@@ -206,8 +215,8 @@ def over_glibc(found: pd.DataFrame, scenario: str, arm: str, column: str = "valu
 
 
 def scenarios(runs: pd.DataFrame) -> pd.DataFrame:
-    """The value of each process that decides its scenario. Columns scenario, arm, value, beside (another one, or NaN), and end:
-    MiB resident at the end, where memory is what is measured."""
+    """The value of each process that decides its scenario. Columns scenario, arm, value, beside (another one, or NaN),
+    and end: MiB resident at the end, where memory is what is measured."""
     parts = []
     for name, value in DECIDES.items():
         part = chosen(runs, scenario=name)

@@ -11,21 +11,24 @@ from ffilab.run.paths import NATIVE, NATIVE_OUT, without_paths
 from ffilab.setup.catalogue import BY_LABEL
 from ffilab.setup.installed import load, soabi
 
-# Allocator: the crate that brings its sources. native/arenas/allocators builds all of them, in the versions that its lock names.
+# Allocator: the crate that brings its sources. native/arenas/allocators builds all of them, in the versions that its
+# lock names.
 BROUGHT = {"jemalloc": "tikv-jemalloc-sys", "tcmalloc": "libtcmalloc-sys", "mimalloc": "libmimalloc-sys"}
 HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage")
 
 
 def look(labels: list[str]) -> dict:
-    """The setting of huge pages, and of those of 128 KiB; how many arenas glibc makes at most; malloc's tunables; allocators
-    with their versions; why others are absent; why the extension in Rust is, by interpreter. Raises UserError without Linux."""
+    """The setting of huge pages, and of those of 128 KiB; how many arenas glibc makes at most; malloc's tunables;
+    allocators with their versions; why others are absent; why the extension in Rust is, by interpreter. Raises
+    UserError without Linux."""
     if platform.system() != "Linux":
         raise UserError("This chapter is about glibc and Linux: it reads /proc, which this system does not have.")
     absent = {name: why for name in BROUGHT if (why := not_brought(name))}
     return {
         "huge pages": setting(HUGE_PAGES / "enabled"),
         "huge pages of 128 KiB": setting(HUGE_PAGES / "hugepages-128kB" / "enabled"),
-        # NARENAS_FROM_NCORES in glibc's malloc/arena.c: eight for each core that the process may use, with the main arena.
+        # NARENAS_FROM_NCORES in glibc's malloc/arena.c: eight for each core that the process may use, with the main
+        # arena.
         "arenas at most": 8 * len(os.sched_getaffinity(0)),
         "tunables": tunables(),
         "allocators": {name: version for name, version in versions().items() if name not in absent},

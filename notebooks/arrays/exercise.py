@@ -1,4 +1,5 @@
-"""The exercises of the chapter "Arrays in and out": what becomes of an array, and which may be read. Their self-checks."""
+"""The exercises of the chapter "Arrays in and out": what becomes of an array, and which may be read. Their
+self-checks."""
 
 from collections.abc import Callable
 

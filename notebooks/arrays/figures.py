@@ -6,7 +6,7 @@ import textwrap
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from ffilab.judge.numbers import of
+from ffilab.judge.numbers import numbers_of
 from ffilab.judge.processes import chosen
 from ffilab.measure.record import Record
 from ffilab.measure.session import Session
@@ -28,7 +28,7 @@ def prices(session: Session) -> pd.DataFrame:
     """What the figure draws: ns in, by tool and build."""
     rows = []
     for label, tool in itertools.product(PAIR, TOOLS):
-        found = of(session)[f"{tool}, in, ns on {label}"].estimate
+        found = numbers_of(session)[f"{tool}, in, ns on {label}"].estimate
         if found and found.interval.is_known:
             rows.append({"tool": tool, "CPython": label, **vars(found.interval)})
     return pd.DataFrame(rows, columns=["tool", "CPython", "value", "low", "high"])

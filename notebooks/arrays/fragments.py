@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ffilab.judge.numbers import of
+from ffilab.judge.numbers import numbers_of
 from ffilab.judge.wording import listed
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
@@ -30,7 +30,7 @@ def fragments(session: Session) -> dict[str, Callable[[], str]]:
 
 def prices(session: Session, way: str, label: str) -> str:
     """`nanobind 60, pybind11 70`: ns of the tools that are here, in rising order."""
-    found, known = of(session), {}
+    found, known = numbers_of(session), {}
     for tool in numbers.ALL:
         cost = found[f"{tool}, {way}, ns on {label}"].estimate
         if cost and cost.interval.is_known:

@@ -34,8 +34,8 @@ def over(record: Record, label: str, one: str, other: str) -> Interval | str:
 
 
 def fate_grid(rows: pd.DataFrame) -> pd.DataFrame:
-    """What became of each array (rows) through each tool (columns), on both builds and in all processes: one fate, or several.
-    A process that was killed does not say by which array."""
+    """What became of each array (rows) through each tool (columns), on both builds and in all processes: one fate, or
+    several. A process that was killed does not say by which array."""
     well = chosen(rows, ended="ok")
     found = well.groupby(["given", "tool"]).fate.agg(lambda fates: " or ".join(sorted(set(fates))))
     tools = [tool for tool in CHECKED if tool in set(rows.tool)] or sorted(set(rows.tool))

@@ -1,4 +1,5 @@
-"""The exercises of the chapter "GIL Balm": their self-checks, by what this run measured and by strings that are made for them."""
+"""The exercises of the chapter "GIL Balm": their self-checks, by what this run measured and by strings that are made
+for them."""
 
 from itertools import accumulate
 
@@ -6,7 +7,7 @@ import pandas as pd
 
 from ffilab.judge import statistics
 from ffilab.judge.questions import YES, above
-from ffilab.judge.selfcheck import said
+from ffilab.judge.selfcheck import correct_then_fast
 from ffilab.measure.case import Case
 from ffilab.measure.plan import Arm
 from ffilab.measure.record import Record
@@ -50,7 +51,10 @@ def _of(record: Record, answers: pd.DataFrame, program: str, chosen: str) -> str
         return f"{program}: choose {NEW!r}, {LAZY!r} or {BEST!r}."
     if chosen == BEST and chosen not in correct:
         exact = results.answers(answers).loc[(GIL, "type(x) is str"), BEST]
-        return f"{program}: others run it, with CPythons that you do not know, and type(x) is str says {exact}. Not correct."
+        return (
+            f"{program}: others run it, with CPythons that you do not know, and type(x) is str says {exact}. Not "
+            "correct."
+        )
     if chosen not in correct:
         return f"{program}: it needs a tuple, and all strings at once. Not correct."
     for rival in correct:
@@ -110,7 +114,7 @@ def check_block(session: Session, mine: str) -> list[str]:
         return [f"Not correct: {line}." for line in wrong]
     record = session.time("my block", [tuples("original", FOLDER["folder"]), tuples("mine", mine)], [GIL])
     draw.arms(record)
-    return said([], statistics.compare(record, (GIL, "mine"), (GIL, "original")), MOST)
+    return correct_then_fast([], statistics.compare(record, (GIL, "mine"), (GIL, "original")), MOST)
 
 
 def tuples(name: str, folder: str) -> Arm:
@@ -120,7 +124,8 @@ def tuples(name: str, folder: str) -> Arm:
 
 # [beaten]
 def beaten(folder, method):
-    """What is wrong with strings that are made in one way, a line each: one text after the other, in the memory of the last one."""
+    """What is wrong with strings that are made in one way, a line each: one text after the other, in the memory of the
+    last one."""
     module, texts, wrong = load(folder), [], {}
     for lines in (5, 100, 3000):
         data, lengths = ascii_text(lines)
@@ -149,7 +154,7 @@ def beaten(folder, method):
 
 
 def cut_by_python(data, lengths):
-    """The same lines, with a line break behind each, cut by Python."""
+    """The lines of a text, with a line break put behind each, cut by Python."""
     lines = [data[end - length : end] for end, length in zip(accumulate(lengths), lengths)]
     return b"\n".join(lines).decode().splitlines()
 

@@ -48,7 +48,8 @@ def faults(runs: pd.DataFrame, **which) -> Estimate | str | None:
 
 
 def table(runs: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """A row for each combination of these columns: ns for each string and, where they were counted, page faults for each tuple."""
+    """A row for each combination of these columns: ns for each string and, where they were counted, page faults for
+    each tuple."""
     columns = {"ns a string": partial(interval_of, column="ns")}
     columns |= {"page faults a tuple": faults} if "faults" in runs else {}
     return draw.summary(runs, dict.fromkeys(by, ()), columns).rename(columns={"method": "strings"})
@@ -80,7 +81,8 @@ def ways_table(record: Record) -> pd.DataFrame:
 
 
 def ways(record: Record) -> pd.DataFrame:
-    """What the figure shows: CPython's own strings and three forgeries on every interpreter, and what a reader has added."""
+    """What the figure shows: CPython's own strings and three forgeries on every interpreter, and what a reader has
+    added."""
     known = {arm.name for arm in [*e.ours(), *e.parts(), *e.rivals(), *e.arrays()]}
     names = DRAWN_WAYS | {name: name for name in results.added(record, known)}
     return pd.DataFrame(
@@ -103,7 +105,8 @@ def plot_ways(figure, rows: pd.DataFrame) -> None:
 def listing(rows: pd.DataFrame, what: list[str]) -> str:
     """The rows of a figure in words, for its alt text: names joined, and the interval."""
     return "; ".join(
-        f"{', '.join(str(row[name]) for name in what)}: {draw.text(Interval(row['value'], row['low'], row['high']), 'ns')}"
+        f"{', '.join(str(row[name]) for name in what)}: "
+        f"{draw.text(Interval(row['value'], row['low'], row['high']), 'ns')}"
         for row in rows.to_dict("records")
     )
 
@@ -117,7 +120,8 @@ def counts_table(counts: dict) -> pd.DataFrame:
 
 
 def plot_grid(figure, rows: pd.DataFrame, over: str, shown: str) -> None:
-    """ns for each string over threads, or over the strings in a batch: one panel for each build. rows: results.series, results.batches."""
+    """ns for each string over threads, or over the strings in a batch: one panel for each build. rows: results.series,
+    results.batches."""
     panels = figure.subplots(1, 2, sharey=True)
     methods = list(dict.fromkeys([e.NEW, e.POOLED, e.BLOCK, e.BEST, *rows.series.str.split(", GIL").str[0]]))
     for axes, label in zip(panels, e.PAIR):
@@ -204,7 +208,8 @@ def another_table(found: pd.DataFrame) -> pd.DataFrame:
     return table.rename_axis(columns=None).reset_index()
 
 
-# Where a string keeps what a forgery fills in, in the order of memory; the fields of a compact string end with the state.
+# Where a string keeps what a forgery fills in, in the order of memory; the fields of a compact string end with the
+# state.
 DRAWN = {
     "PyObject, reference count": "references",
     "PyObject, ob_type": "type",
@@ -220,7 +225,8 @@ BEHIND = {
 
 
 def heads(facts: pd.DataFrame) -> pd.DataFrame:
-    """The picture of both layouts on the pair. Columns CPython, layout, field, start, end: bytes from the start of the object."""
+    """The picture of both layouts on the pair. Columns CPython, layout, field, start, end: bytes from the start of the
+    object."""
     table, rows = results.fields(facts), []
     for label in e.PAIR:
         where = table[label]

@@ -23,8 +23,8 @@ SECOND, TEXT, BATCHED, LIVES = "a second thread", "texts of several lengths", "b
 HEAD = "PyUnicodeObject, size"
 WORKS, MISUSED, FACTS = "what works", "what must not be done", "layouts of objects"
 OTHERS, LISTS = "the layout of another build", "a list in memory of ours"
-# Ways of one thread and one process: the time of one arm over that of another. As the original had it, strings of pools and blocks
-# are made without the GIL, in all experiments, unless the name says otherwise.
+# Ways of one thread and one process: the time of one arm over that of another. As the original had it, strings of pools
+# and blocks are made without the GIL, in all experiments, unless the name says otherwise.
 COMPARED = {
     "new / pooled": (e.NEW, e.POOLED + e.RELEASED),
     "new / block": (e.NEW, e.BLOCK + e.RELEASED),
@@ -70,7 +70,8 @@ PREDICTED = (
 
 
 def controls(session: Session) -> list[Control]:
-    """The chapter's own A/A test: the rule twice in the corrected experiment. What shows no bias and excludes none is undecided."""
+    """The chapter's own A/A test: the rule twice in the corrected experiment. What shows no bias and excludes none is
+    undecided."""
 
     def kind(ratio: Interval) -> str:
         told = above(ratio, 1) != OPEN or equal(ratio, 1, results.ALARM) == YES
@@ -246,6 +247,7 @@ def crowded(runs: pd.DataFrame, make: Callable, *arguments, **which) -> Made:
 
 
 def beyond(record: Record, label: str, share: str) -> Counted | None:
-    """How much farther from 1 the gain of a lazy sequence is than two copies of the rule can be told apart, in logarithms."""
+    """How much farther from 1 the gain of a lazy sequence is than two copies of the rule can be told apart, in
+    logarithms."""
     found = results.faster(record, label, f"{e.LAZY}, {share} read", than=f"{e.NEW}, {share} read")
     return found and Counted(abs(math.log(found.interval.value)) - math.log1p(results.least(record, label)))

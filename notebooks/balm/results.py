@@ -19,7 +19,8 @@ from notebooks.balm import experiment as e
 COPIES = [(e.NEW, e.AGAIN)]
 COPIED = "block, copied type"
 ZERO, NO_NUL, *_ = e.MISUSE
-# By misuse, what its answers show if it had the consequence that the page describes; bytes that are not ASCII end the process.
+# By misuse, what its answers show if it had the consequence that the page describes; bytes that are not ASCII end the
+# process.
 SHOWN_BY = {
     ZERO: lambda said: said["x == 'key'"] == "True" and said["x in {'key'}"] == "False",
     NO_NUL: lambda said: said["x == '12'"] == "True" and "ValueError" in said["int(x)"],
@@ -28,12 +29,14 @@ SHOWN_BY = {
     "the maker's thread is gone": lambda said: "False" not in said["hash of every tuple"],
     "alive at exit": lambda said: True,
 }
-# Two copies of the rule that differ by more than this raise an alarm: a fifth of what the claims B1 and B2 call an effect.
+# Two copies of the rule that differ by more than this raise an alarm: a fifth of what the claims B1 and B2 call an
+# effect.
 ALARM = 0.05
 
 
 def added(record: Record, known: Collection[str]) -> list[str]:
-    """Ways that a reader has added to the corrected experiment: those that are not known, and not controls or for some lines only."""
+    """Ways that a reader has added to the corrected experiment: those that are not known, and not controls or for some
+    lines only."""
     names = dict.fromkeys(cell.partition("/")[2] for cell in record.loops)
     return [n for n in names if n not in known and not n.startswith((EMPTY, "control")) and not n.endswith(" read")]
 
@@ -70,12 +73,14 @@ def original_ratio(runs: pd.DataFrame, slow: tuple[str, int], fast: tuple[str, i
 
 
 def over(runs: pd.DataFrame, one: dict, other: dict, **both) -> Estimate | None:
-    """The time of a string in processes of which `one` holds over that in those of which `other` does, paired by round."""
+    """The time of a string in processes of which `one` holds over that in those of which `other` does, paired by
+    round."""
     return ratio(*(per_string(runs, **both, **which) for which in (one, other)))
 
 
 def rise_beside_new(runs: pd.DataFrame, method: str) -> Estimate | None:
-    """As its author ran it: how many times as long a way takes with 16 threads as with one, over the same of CPython's own."""
+    """As its author ran it: how many times as long a way takes with 16 threads as with one, over the same of CPython's
+    own."""
     rises = []
     for way in (method, e.NEW):
         many, one = (per_string(runs, method=way, threads=threads) for threads in (e.THREADS, 1))
@@ -130,12 +135,14 @@ def batches(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def keeps(runs: pd.DataFrame, when: str) -> list[str]:
-    """Ways, on any interpreter, that keep a text alive: once no string is `kept`, after it was `dropped`, after a collection."""
+    """Ways, on any interpreter, that keep a text alive: once no string is `kept`, after it was `dropped`, after a
+    collection."""
     return list(dict.fromkeys(runs.method[runs[when] > 0]))
 
 
 def resident(runs: pd.DataFrame, label: str, method: str, when: str) -> Interval | str | None:
-    """Resident bytes for each string, `alive` or `after` all were dropped; why not, if fewer were resident than were written.
+    """Resident bytes for each string, `alive` or `after` all were dropped; why not, if fewer were resident than were
+    written.
 
     None where there is no /proc.
     """
@@ -195,7 +202,8 @@ def careless(misused: pd.DataFrame, works: pd.DataFrame) -> list[str]:
 
 
 def happened(runs: pd.DataFrame, what: str) -> dict[str, bool | None]:
-    """By interpreter: had a misuse the consequence that the page describes? None: its process ended without an answer."""
+    """By interpreter: had a misuse the consequence that the page describes? None: its process ended without an
+    answer."""
     dies = None if what in SHOWN_BY else True
     return {
         label: dies if isinstance(said, str) else what in SHOWN_BY and SHOWN_BY[what](said)
@@ -246,7 +254,8 @@ def share_wrong(part: pd.DataFrame) -> Share | None:
 
 
 def refused(found: pd.DataFrame) -> Share | None:
-    """How many of our modules that were built for another CPython did not let themselves be imported, and brought no process down."""
+    """How many of our modules that were built for another CPython did not let themselves be imported, and brought no
+    process down."""
     part = other_builds(found, e.A_MODULE)
     return Share(int(part.outcome.str.startswith("import balm").sum()), len(part)) if len(part) else None
 

@@ -9,7 +9,8 @@ from scipy import stats
 
 
 def tukey(values: np.ndarray) -> np.ndarray:
-    """The values within 1.5 interquartile ranges of the quartiles, as the talk filtered its samples; all, if the quartiles are equal."""
+    """The values within 1.5 interquartile ranges of the quartiles, as the talk filtered its samples; all, if the
+    quartiles are equal."""
     low, high = np.percentile(values, [25, 75])
     if low == high:
         return values
@@ -18,8 +19,8 @@ def tukey(values: np.ndarray) -> np.ndarray:
 
 
 def moments(samples: dict[str, np.ndarray]) -> pd.DataFrame:
-    """Per sample: n, mean, median, std, cv, skewness, excess kurtosis and MAD (scaled to sigma), in the samples' unit. As the talk
-    has them: over powers of a standard deviation with ddof = 1."""
+    """Per sample: n, mean, median, std, cv, skewness, excess kurtosis and MAD (scaled to sigma), in the samples' unit.
+    As the talk has them: over powers of a standard deviation with ddof = 1."""
     asked = {
         "n": len,
         "mean": np.mean,

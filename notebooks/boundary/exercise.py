@@ -1,4 +1,5 @@
-"""The exercises of the chapter "The boundary": their self-checks, from the page's own measurements and from child processes."""
+"""The exercises of the chapter "The boundary": their self-checks, from the page's own measurements and from child
+processes."""
 
 import json
 import subprocess
@@ -9,7 +10,7 @@ import pandas as pd
 from ffilab.judge import statistics
 from ffilab.judge.questions import above
 from ffilab.judge.rules import OPEN
-from ffilab.judge.selfcheck import said
+from ffilab.judge.selfcheck import correct_then_fast
 from ffilab.measure.case import Case
 from ffilab.measure.plan import Arm
 from ffilab.measure.record import Record
@@ -128,7 +129,8 @@ TIMEOUT_S = 30
 
 
 def check_declaration(declaration: str) -> list[str]:
-    """Ask C's `abs`, declared with the class `Int` of `declaration`, in a process of its own, for everything in CONTRACT."""
+    """Ask C's `abs`, declared with the class `Int` of `declaration`, in a process of its own, for everything in
+    CONTRACT."""
     try:
         run = subprocess.run(
             [sys.executable, "-I", "-c", ASKING, json.dumps(declaration), json.dumps(list(CONTRACT))],
@@ -152,8 +154,8 @@ def check_declaration(declaration: str) -> list[str]:
 
 
 def check_ends(session: Session, mine: str) -> list[str]:
-    """Does the reader's `ends` through ctypes answer as the original does, in no more than 0.8 times its time? mine: what
-    `mine.build` returned."""
+    """Does the reader's `ends` through ctypes answer as the original does, in no more than 0.8 times its time? mine:
+    what `mine.build` returned."""
     binding, wrong = "ctypes CDLL", []
     for expression, expected in ENDS.items():
         asked = {"binding": binding, "expression": expression}
@@ -169,4 +171,4 @@ def check_ends(session: Session, mine: str) -> list[str]:
     theirs = Arm(f"{ours.name}, mine", statement, loaded(binding, mine) + setup, beside=ARRAY, group="mine")
     record = session.time("my ends", [ours, theirs], [GIL])
     draw.arms(record)
-    return said(wrong, statistics.compare(record, (GIL, theirs.name), (GIL, ours.name)), 0.8)
+    return correct_then_fast(wrong, statistics.compare(record, (GIL, theirs.name), (GIL, ours.name)), 0.8)

@@ -173,7 +173,8 @@ def tuned(ratios: pd.DataFrame, interpreters: list[str]) -> pd.DataFrame:
 
 
 def as_run(means: pd.DataFrame) -> pd.DataFrame:
-    """Means of the talk's own program over processes, in ns, beside what its sets print; with the GIL, without it, and with it on again."""
+    """Means of the talk's own program over processes, in ns, beside what its sets print; with the GIL, without it, and
+    with it on again."""
     rows = []
     for number, binding in enumerate(e.TALK):
         row = {"binding": binding}
@@ -206,7 +207,8 @@ def paths(trees: dict[str, list[dict]]) -> pd.DataFrame:
 
 
 def plot_paths(figure, found: pd.DataFrame, totals: dict[str, float]) -> None:
-    """The steps of one call through each binding, side by side: a box each, with a bar for its share of the instructions."""
+    """The steps of one call through each binding, side by side: a box each, with a bar for its share of the
+    instructions."""
     panels = figure.subplots(1, len(totals), squeeze=False)[0]
     longest = found.binding.value_counts().max()
     for axes, color, (binding, total) in zip(panels, draw.PALETTE, totals.items()):
@@ -235,7 +237,8 @@ def paths_in_words(found: pd.DataFrame) -> str:
 
 
 def plot_prices(figure, found: pd.DataFrame) -> None:
-    """The price of each binding against the work: measured points joined, the price of the shortest work as a dotted line."""
+    """The price of each binding against the work: measured points joined, the price of the shortest work as a dotted
+    line."""
     chosen = [binding for binding in DRAWN if binding in set(found.binding)]
     panels = figure.subplots(1, len(chosen), squeeze=False, sharey=True)[0]
     for axes, color, binding in zip(panels, draw.PALETTE, chosen):
@@ -269,7 +272,8 @@ def one_object(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def choice(record: Record, cells: pd.DataFrame, label: str, found: pd.DataFrame | None = None) -> pd.DataFrame:
-    """What each binding costs on one build: ns over hand-written C. found: the prices beside work, which have the GIL."""
+    """What each binding costs on one build: ns over hand-written C. found: the prices beside work, which have the
+    GIL."""
     over = cells[cells.interpreter == label].set_index(["binding", "signature"]).over
 
     def said(binding: str, what: str) -> draw.Quantity | str:

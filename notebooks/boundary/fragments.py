@@ -1,6 +1,8 @@
-"""What the sentences of the chapter "The boundary" name and no form can say: tools by what holds for them, and by their place.
+"""What the sentences of the chapter "The boundary" name and no form can say: tools by what holds for them, and by their
+place.
 
-A part of sentences.toml with the name "group/item" says "what holds for …|item": items for which the same holds stand together.
+A part of sentences.toml with the name "group/item" says "what holds for …|item": items for which the same holds stand
+together.
 """
 
 import re
@@ -8,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 
 from ffilab.judge import sentences
-from ffilab.judge.numbers import of
+from ffilab.judge.numbers import numbers_of
 from ffilab.judge.poured import grouped
 from ffilab.judge.wording import listed
 from ffilab.measure.session import Session
@@ -20,7 +22,7 @@ JOINED = {"detour": ", "}
 
 def fragments(session: Session) -> dict[str, Callable[[], str]]:
     """Those that a sentence names."""
-    read = sentences.read(session.chapter)
+    read = sentences.read_sentences(session.chapter)
     made = {"dearest cell": partial(dearest_cell, session)}
     for which, place in results.PLACE.items():
         made |= {f"{which}: {case}": partial(tool, session, case, place) for case in results.CASES}
@@ -37,11 +39,11 @@ def fragments(session: Session) -> dict[str, Callable[[], str]]:
 
 def parts(session: Session, group: str, by_size: bool = False) -> dict[str, str]:
     """What the parts of a group say, by item: in the order of their forms, or from the largest number down."""
-    found = {item: plain(said) for item, said in sentences.said(session).items_of(f"{group}/").items()}
+    found = {item: plain(said) for item, said in sentences.sentences_of(session).items_of(f"{group}/").items()}
     if not by_size:
         return found
-    asked = {item: sentences.read(session.chapter)[f"{group}/{item}"].questions[0].number for item in found}
-    size = {item: of(session)[name].estimate.interval.value for item, name in asked.items()}
+    asked = {item: sentences.read_sentences(session.chapter)[f"{group}/{item}"].questions[0].number for item in found}
+    size = {item: numbers_of(session)[name].estimate.interval.value for item, name in asked.items()}
     return {item: found[item] for item in sorted(found, key=lambda item: -size[item])}
 
 

@@ -1,4 +1,5 @@
-"""What instruments say of the chapter's calls: counted instructions, call trees, profiles, what was built. The page quotes all of it."""
+"""What instruments say of the chapter's calls: counted instructions, call trees, profiles, what was built. The page
+quotes all of it."""
 
 import shutil
 import subprocess
@@ -116,8 +117,8 @@ LOOKED_AT = {GIL: ("ctypes CDLL", "ctypes PyDLL", "PyO3"), FREE_THREADED: ("ctyp
 
 
 def profiles(session: Session, absent: dict[str, dict[str, str]]) -> dict[str, dict[str, list[dict]]] | str:
-    """A10: what a profiler saw of the call that the talk timed, by interpreter and binding, one entry for each process, or why
-    there is none here."""
+    """A10: what a profiler saw of the call that the talk timed, by interpreter and binding, one entry for each process,
+    or why there is none here."""
 
     def looks(label: str, binding: str) -> list[dict]:
         loops = int((3_000_000 if binding.startswith("ctypes") else 8_000_000) * min(1, session.budget.scale))
@@ -149,7 +150,8 @@ FRAMES = 3
 
 
 def call_graph(binding: str, seconds: float) -> dict:
-    """Samples of one process that runs the talk's loop, by the innermost functions of their stacks; `how`: what perf counted.
+    """Samples of one process that runs the talk's loop, by the innermost functions of their stacks; `how`: what perf
+    counted.
 
     Where there is no counter of cycles, perf takes the clock."""
 
@@ -170,7 +172,8 @@ def call_graph(binding: str, seconds: float) -> dict:
 
 
 def as_the_talk_profiled(session: Session, absent: dict[str, dict[str, str]]) -> dict[str, list[dict]] | str:
-    """A10 as the talk ran it: the call graphs of its loop, by binding, one for each process; or why there are none here."""
+    """A10 as the talk ran it: the call graphs of its loop, by binding, one for each process; or why there are none
+    here."""
 
     def look():
         if reason := profile.perf_available():

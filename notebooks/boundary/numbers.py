@@ -9,7 +9,7 @@ import pandas as pd
 
 from ffilab.judge import statistics
 from ffilab.judge.estimates import Counted, Estimate, Interval, Share
-from ffilab.judge.numbers import Made, Makers, of
+from ffilab.judge.numbers import Made, Makers, numbers_of
 from ffilab.judge.processes import exact
 from ffilab.judge.questions import OPEN, above
 from ffilab.measure.instructions import Node
@@ -138,12 +138,12 @@ def of_times(session: Session) -> Makers:
 
 
 def two_digits(make: Callable) -> Callable:
-    """The same for prose: what is more is in the tables."""
+    """A maker whose interval has two digits, as prose takes it; the tables have more."""
     return lambda *given: make(*given).map(lambda ns: float(f"{ns:.2g}"))
 
 
 def measured(session: Session, names: list[str]) -> list[Interval]:
-    return [one.interval for name in names if (one := of(session)[name].estimate)]
+    return [one.interval for name in names if (one := numbers_of(session)[name].estimate)]
 
 
 def largest(session: Session, names: list[str]) -> Interval | None:
@@ -188,7 +188,7 @@ def of_trees(session: Session) -> Makers:
         made[what] = partial(in_tree, session, binding, look)
 
     def times() -> Counted | None:
-        both = [of(session)[f"instructions of a call: {binding}"].estimate for binding in COMPARED]
+        both = [numbers_of(session)[f"instructions of a call: {binding}"].estimate for binding in COMPARED]
         return Counted(both[0].interval.value / both[1].interval.value) if all(both) else None
 
     for binding in COMPARED:

@@ -53,7 +53,8 @@ OURS = (("code of the binding", re.compile("boundary_")),)
 # The groups of symbols that A10 speaks of.
 HAND_OFF, LIBFFI = profile.HAND_OFF, "libffi"
 CONVERSION = profile.CONVERSION
-# What a call through ctypes adds beside these two, and so what may be next; the interpreter's loop and the function that is called are no part of it.
+# What a call through ctypes adds beside these two, and so what may be next; the interpreter's loop and the function
+# that is called are no part of it.
 OTHERS = (CONVERSION, profile.CALLING, "locks of objects")
 # The same by steps of the call, by the names of functions.
 STEPS_LEFT = (
@@ -68,8 +69,8 @@ STEPS_LEFT = (
     ("PyCFuncPtr_call", re.compile("PyCFuncPtr_call")),
 )
 GROUPINGS = BY_FILE, BY_STEP, BY_FUNCTION = "by file", "by step", "by function"
-# A11: the links of the two call paths, as (what it says, a function, what has to lie below it). A call tree holds what calls
-# what, and not what comes first: of two that one function calls, the order is not seen.
+# A11: the links of the two call paths, as (what it says, a function, what has to lie below it). A call tree holds what
+# calls what, and not what comes first: of two that one function calls, the order is not seen.
 INTERPRETER = "_PyEval_EvalFrameDefault"
 PATHS = {
     "ctypes CDLL": (
@@ -146,8 +147,8 @@ def difference(record: Record, one: tuple[str, str], other: tuple[str, str]) -> 
 def without_loop(record: Record, build: str, arm: str) -> np.ndarray:
     """Nanoseconds of an arm without the loop around it, by layout. build: an interpreter, or GIL_ON.
 
-    The loop of one build takes longer than that of the other: wherever builds are compared, it is taken off. From the first
-    conversion of a text the making of that text is taken off, and with it the loop.
+    The loop of one build takes longer than that of the other: wherever builds are compared, it is taken off. From the
+    first conversion of a text the making of that text is taken off, and with it the loop.
     """
     suffix, label = (e.ON, FREE_THREADED) if build == e.GIL_ON else ("", build)
     less = e.TEXT_MADE + suffix if arm.endswith(e.TEXT) and record.has(label, e.TEXT_MADE + suffix) else EMPTY
@@ -168,7 +169,7 @@ def between_builds(record: Record, arm: str, above: str, below: str) -> Location
 
 
 def between(record: Record, above: tuple[str, str], below: tuple[str, str]) -> Interval:
-    """The same of two cells with one arm."""
+    """Time of one cell over that of another, which have the arm in common, without the loop."""
     return between_builds(record, below[1], above[0], below[0]).at()
 
 
@@ -178,14 +179,16 @@ def net_ratio(record: Record, one: tuple[str, str], other: tuple[str, str]) -> I
 
 
 def times_floor(record: Record, label: str, binding: str, signature: str) -> float:
-    """Median over restarts of the time of a binding over that of the C API, paired by block; NaN if no pair was kept."""
+    """Median over restarts of the time of a binding over that of the C API, paired by block; NaN if no pair was
+    kept."""
     cells = (label, name(binding, signature)), (label, name(e.FLOOR, signature))
     logs = statistics.log_ratios(record, *cells)
     return float(np.exp(np.nanmedian(logs))) if np.isfinite(logs).any() else np.nan
 
 
 def matrix(record: Record) -> pd.DataFrame:
-    """One row per interpreter, signature and binding: ns of a turn of the loop, ns over the floor (both with interval), ratio."""
+    """One row per interpreter, signature and binding: ns of a turn of the loop, ns over the floor (both with interval),
+    ratio."""
     return pd.DataFrame(
         {
             "interpreter": label,
@@ -202,8 +205,8 @@ def matrix(record: Record) -> pd.DataFrame:
 
 
 def apart(record: Record) -> pd.DataFrame:
-    """Every two bindings of one interpreter and signature: time of the first over that of the second, paired by block, with its
-    interval, and which of the two took less."""
+    """Every two bindings of one interpreter and signature: time of the first over that of the second, paired by block,
+    with its interval, and which of the two took less."""
     rows = []
     for label, signature in itertools.product(record.interpreters, e.SIGNATURES):
         for one, other in itertools.combinations(present(record, label, signature), 2):
@@ -233,7 +236,8 @@ def variants(record: Record) -> pd.DataFrame:
 
 
 def widest(record: Record, label: str) -> tuple[str, str, Interval]:
-    """The cheapest and the dearest binding for an int, and the time of the dearest over that of the cheapest, without the loop."""
+    """The cheapest and the dearest binding for an int, and the time of the dearest over that of the cheapest, without
+    the loop."""
     order = ranked(record, label)
     return order[0], order[-1], net_ratio(record, *[(label, name(binding, e.INT)) for binding in (order[-1], order[0])])
 
@@ -246,7 +250,8 @@ def dearest_cell(record: Record) -> tuple[float, str, str]:
 
 
 def order_changes(record: Record, label: str) -> dict[str, int]:
-    """By signature, how many pairs of bindings stand the other way round than for `int → int`, each told apart both times."""
+    """By signature, how many pairs of bindings stand the other way round than for `int → int`, each told apart both
+    times."""
 
     def sides(signature: str) -> dict[tuple[str, str], str]:
         here = present(record, label, signature)
@@ -292,7 +297,8 @@ def placed(record: Record, case: str, place: int) -> Interval | None:
 
 
 def single_calls(runs: pd.DataFrame) -> pd.DataFrame:
-    """What the talk prints of a process: the mean after Tukey's rule, by process (rows) and by build and binding (columns).
+    """What the talk prints of a process: the mean after Tukey's rule, by process (rows) and by build and binding
+    (columns).
 
     The processes of a build are numbered as they ran, so that a row holds those that ran about the same time.
     """
@@ -311,9 +317,10 @@ def ratio_as_run(means: pd.DataFrame, above: tuple[str, str], below: tuple[str, 
 
 
 def misranked(runs: pd.DataFrame, decisive: Record) -> tuple[pd.DataFrame, int]:
-    """Where the talk's method, in a process with the GIL, calls the wrong one of two bindings the faster one, with a p below
-    P_SMALL: wrong is what the corrected experiment contradicts. Columns pair, process, called; and of how many processes, 0 if that
-    experiment tells no two apart."""
+    """Where the talk's method, in a process with the GIL, calls the wrong one of two bindings the faster one, with a p
+    below
+    P_SMALL: wrong is what the corrected experiment contradicts. Columns pair, process, called; and of how many
+    processes, 0 if that experiment tells no two apart."""
     faster, couples = {}, list(itertools.combinations(e.TALK, 2))
     for one, other in couples:
         found = comparison(decisive, (GIL, one, e.ANSWER), (GIL, other, e.ANSWER))
@@ -344,7 +351,8 @@ def elsewhere(runs: pd.DataFrame) -> dict[str, str]:
 def contracts(runs: pd.DataFrame) -> pd.DataFrame:
     """One row per call, one column per binding: the value, the exception, or how the process ended."""
     runs = runs.reindex(columns=["binding", "expression", "value", "error", "ended"])
-    # ctypes stores no result if a callback raises, so C returns what stood in that memory (Modules/_ctypes/callbacks.c).
+    # ctypes stores no result if a callback raises, so C returns what stood in that memory
+    # (Modules/_ctypes/callbacks.c).
     chance = runs.expression.eq(e.CONTRACTS[-1]) & runs.binding.str.startswith("ctypes") & runs.value.notna()
     runs = runs.assign(value=runs.value.mask(chance, UNINITIALISED))
     answers = runs.assign(answer=runs.value.combine_first(runs.error).combine_first(runs.ended))
@@ -430,7 +438,8 @@ def shares(found: list[dict[str, int]], part: str) -> np.ndarray:
 
 
 def contest(profiles: dict | str, label: str, binding: str) -> dict[str, tuple[str, Estimate]]:
-    """A10: by grouping, the largest of what PyDLL leaves beside libffi, over all processes, and libffi's share of the two."""
+    """A10: by grouping, the largest of what PyDLL leaves beside libffi, over all processes, and libffi's share of the
+    two."""
     looks = [] if isinstance(profiles, str) else profiles[label].get(binding, [])
     counted = {BY_FILE: [], BY_STEP: [], BY_FUNCTION: []}
     for look, files in zip(looks, groups(profiles, label, binding)):
@@ -452,8 +461,8 @@ def contest(profiles: dict | str, label: str, binding: str) -> dict[str, tuple[s
 
 
 def next_bottleneck(profiles: dict | str) -> Estimate | str:
-    """A10: libffi's share by step. Where two groupings say the contrary of each other, the grouping is what varies: then it is
-    the mean over groupings, and its interval is as wide as they make it."""
+    """A10: libffi's share by step. Where two groupings say the contrary of each other, the grouping is what varies:
+    then it is the mean over groupings, and its interval is as wide as they make it."""
     if reason := no_time(profiles, *WITHOUT_HAND_OVER):
         return reason
     found = {grouping: one for grouping, (_, one) in contest(profiles, *WITHOUT_HAND_OVER).items()}
@@ -470,7 +479,8 @@ def share(values: np.ndarray) -> Estimate:
 
 
 def symbol(profiles: dict | str, binding: str, ran: str, above: str = "") -> np.ndarray:
-    """Share of the samples of the talk's loop in functions that match `ran`, below ones that match `above`; one value for each process."""
+    """Share of the samples of the talk's loop in functions that match `ran`, below ones that match `above`; one value
+    for each process."""
     looks = [] if isinstance(profiles, str) else profiles.get(binding, [])
     found = []
     for look in looks:
@@ -496,7 +506,8 @@ def without_gil(record: Record) -> pd.DataFrame:
 
 
 def text_surcharge(record: Record, signature: str, build: str = FREE_THREADED) -> Estimate | str:
-    """A7: the surcharge of another build on a text over its surcharge on an int, through the C API; or why it was not measured."""
+    """A7: the surcharge of another build on a text over its surcharge on an int, through the C API; or why it was not
+    measured."""
     arms = [name(e.FLOOR, one) for one in (signature, e.INT)]
     label, suffix = (FREE_THREADED, e.ON) if build == e.GIL_ON else (build, "")
     for cell in [(label, arm + suffix) for arm in arms] + [(GIL, arm) for arm in arms]:
@@ -508,8 +519,8 @@ def text_surcharge(record: Record, signature: str, build: str = FREE_THREADED) -
 
 
 def parts(record: Record) -> dict[str, np.ndarray] | str:
-    """What a call through ctypes with the GIL is made of, in ns by layout: `argument`, what one int adds; `hand-over`, what CDLL
-    takes more than PyDLL; `hand-over, int`, the same for a call with an int. Or why it was not measured."""
+    """What a call through ctypes with the GIL is made of, in ns by layout: `argument`, what one int adds; `hand-over`,
+    what CDLL takes more than PyDLL; `hand-over, int`, the same for a call with an int. Or why it was not measured."""
     cells = [(GIL, name(binding, one)) for binding in ("ctypes CDLL", "ctypes PyDLL") for one in (e.ANSWER, e.INT)]
     if absent := [cell for cell in cells if not record.has(*cell)]:
         return record.missing.get(absent[0], f"{absent[0][1]} was not measured")
@@ -573,11 +584,12 @@ def changes(found: pd.DataFrame) -> dict[str, list[Interval]]:
 
 
 def threshold(found: pd.DataFrame, binding: str) -> Interval | None:
-    """From which time (ns) of the C function on the price is less than TARGET_SHARE of a call, at every longer one measured.
+    """From which time (ns) of the C function on the price is less than TARGET_SHARE of a call, at every longer one
+    measured.
 
-    Between the measured lengths the price is drawn as the figure draws it: straight, on a log axis. The bounds are where the
-    curves through the ends of the intervals cross. A bound or value that lies beyond the longest length is infinite; one
-    below the shortest is that length. None if the binding was not measured.
+    Between the measured lengths the price is drawn as the figure draws it: straight, on a log axis. The bounds are
+    where the curves through the ends of the intervals cross. A bound or value that lies beyond the longest length is
+    infinite; one below the shortest is that length. None if the binding was not measured.
     """
     part = found[found.binding == binding]
     if part.empty:
@@ -603,7 +615,8 @@ def steps(tree: list[Node], binding: str) -> list[tuple[str, float]]:
 
 
 def linking_effect(runs: pd.DataFrame) -> Interval:
-    """Median over bindings, by round, of the first call where symbols are resolved lazily over that under the default."""
+    """Median over bindings, by round, of the first call where symbols are resolved lazily over that under the
+    default."""
     part = runs[runs.binding.isin(e.RELINKED)].dropna(subset=list(FIRST_USE))
     table = part.pivot(index=["round", "binding"], columns="linking", values="first_call_ns").dropna()
     logs = np.log(table["lazy"] / table["default"]).groupby("round").median()
@@ -624,8 +637,8 @@ def import_ratio(runs: pd.DataFrame, above: str, below: str) -> Interval | None:
 
 
 def pairs() -> dict[str, dict[str, tuple[tuple[str, str, str], tuple[str, str, str]]]]:
-    """What decides the claims about times: by claim and name of the ratio, the cells (interpreter, binding, signature) above and
-    below the line."""
+    """What decides the claims about times: by claim and name of the ratio, the cells (interpreter, binding, signature)
+    above and below the line."""
     found = {claim: {} for claim in ("A1", "A2", "A3", "A4", "A23")}
     for a, b in itertools.pairwise(e.TALK):
         found["A1"][f"{a} / {b}"] = (GIL, a, e.ANSWER), (GIL, b, e.ANSWER)
@@ -659,7 +672,8 @@ def as_run() -> dict[str, tuple[tuple[str, str], tuple[str, str]]]:
 
 
 def deciding() -> list[tuple[str, str, str, Callable[[Record], Estimate | str]]]:
-    """The ratios that decide: the claim that asks, the name, the kind of call, and how it is made from the plan of the claims."""
+    """The ratios that decide: the claim that asks, the name, the kind of call, and how it is made from the plan of the
+    claims."""
     found = [
         (claim, name, cells[0][2], partial(comparison, slow=cells[0], fast=cells[1]))
         for claim, named in pairs().items()
@@ -688,8 +702,8 @@ def fastest_other(record: Record, others: tuple[str, ...]) -> Estimate | str:
 
 
 def comparison(record: Record, slow: tuple[str, str, str], fast: tuple[str, str, str]) -> Estimate | str:
-    """Ratio of two cells (build, binding, signature), without the loop if they are of two builds; or the reason why one of them
-    could not be measured."""
+    """Ratio of two cells (build, binding, signature), without the loop if they are of two builds; or the reason why one
+    of them could not be measured."""
     cells = [
         (FREE_THREADED, name(binding, one) + e.ON) if build == e.GIL_ON else (build, name(binding, one))
         for build, binding, one in (slow, fast)

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from ffilab.judge.processes import ratio
-from ffilab.judge.selfcheck import said
+from ffilab.judge.selfcheck import correct_then_fast
 from ffilab.measure.case import Case
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import GIL
@@ -22,31 +22,33 @@ CHANGE = (
 
 # The cases of the first exercise.
 ASKED = (APART, PROCESS, INTERPRETER, NATIVE, COROUTINE)
-# So many times as long as with the original a request may take on average: in a server that still queues, if seldom, it takes more.
+# So many times as long as with the original a request may take on average: in a server that still queues, if seldom, it
+# takes more.
 A_FIFTH = 0.2
-# So much of the speed that it has beside the original the CPU thread has to keep: beside a server that keeps the GIL it has next to none.
+# So much of the speed that it has beside the original the CPU thread has to keep: beside a server that keeps the GIL it
+# has next to none.
 KEPT = 0.5
 PROCESSES = 10
 ORIGINAL, YOURS = "the original", "yours"
 
 
 def check_waits(waits: dict[str, bool | None], runs: pd.DataFrame) -> list[str]:
-    """Does a request wait for a switch interval? True or False by case, against this run: the median over processes of p50, at
-    least half an interval or not.
+    """Does a request wait for a switch interval? True or False by case, against this run: the median over processes of
+    p50, at least half an interval or not.
 
     Returns what to say, one line for each case.
     """
     lines = []
     for case in ASKED:
         found = pd.to_numeric(done(runs, interpreter=GIL, case=case).p50).dropna()
-        said = waits.get(case)
-        if said is None:
+        correct_then_fast = waits.get(case)
+        if correct_then_fast is None:
             lines.append(f"{case}: choose True or False.")
         elif not len(found):
             lines.append(f"{case}: this run has no median for it.")
         else:
             took = found.median() / 1e6 / DEFAULT_S
-            right = bool(said) == (took >= 0.5)
+            right = bool(correct_then_fast) == (took >= 0.5)
             lines.append(
                 f"{case}: {'right' if right else 'not so'}; its median request takes {took * DEFAULT_S * 1e3:.3g} ms, "
                 f"and the switch interval is {DEFAULT_S * 1e3:g} ms."
@@ -55,8 +57,8 @@ def check_waits(waits: dict[str, bool | None], runs: pd.DataFrame) -> list[str]:
 
 
 def check_server(session: Session, mine: str) -> list[str]:
-    """Does the reader's server in C answer and note every byte, does the CPU thread go on computing, and does a request take on average
-    less than a fifth of what it takes with the original?
+    """Does the reader's server in C answer and note every byte, does the CPU thread go on computing, and does a request
+    take on average less than a fifth of what it takes with the original?
 
     mine: what `mine.build` returned. Returns what to say, one line each.
     """
@@ -70,7 +72,8 @@ def check_server(session: Session, mine: str) -> list[str]:
 
 
 def tried(interval, seconds, folder):
-    """Requests of the client, what the server noted of them, how long one took on average (µs), and the CPU thread's speed meanwhile."""
+    """Requests of the client, what the server noted of them, how long one took on average (µs), and the CPU thread's
+    speed meanwhile."""
     waits, asked, spans, speed = served_in_c(interval, seconds, folder)
     mean = sum(end - begin for begin, end in spans) / len(spans) / 1e3
     return {"asked": asked, "noted": sum(wait >= 0 for wait in waits), "mean": mean, "work": speed}
@@ -92,4 +95,4 @@ def judged(found: pd.DataFrame) -> list[str]:
     measured = ratio(*(done(part)["mean"].to_numpy() for part in (theirs, ours)))
     if measured is None:
         return ["The original did not come back: run the cell again."]
-    return said([], measured, A_FIFTH)
+    return correct_then_fast([], measured, A_FIFTH)

@@ -72,8 +72,8 @@ FAR = 10
 
 
 def cell(rows: pd.DataFrame, column: str, factor: float = 1, **which) -> draw.Quantity | str:
-    """Centre of a column of rates or times, with its interval: too few requests where no process has it, and the values themselves
-    where an interval would span more than a factor of FAR."""
+    """Centre of a column of rates or times, with its interval: too few requests where no process has it, and the values
+    themselves where an interval would span more than a factor of FAR."""
     rows = chosen(rows, **which)
     values = pd.to_numeric(rows[column]).dropna().to_numpy()
     found = positive(values)
@@ -114,7 +114,8 @@ def times_as_fast(runs: pd.DataFrame, interpreter: str, threads: float) -> Estim
 
 
 def divided_table(runs: pd.DataFrame, published: dict[int, float]) -> pd.DataFrame:
-    """C1 and C2 as run: milliseconds by number of threads, and how many times as fast that is as one, beside the author's."""
+    """C1 and C2 as run: milliseconds by number of threads, and how many times as fast that is as one, beside the
+    author's."""
     columns = {"time, ms": partial(cell, column="seconds", factor=1e3), "times as fast as one": times_as_fast}
     found = draw.summary(done(runs), {"interpreter": (), "threads": ()}, columns, "n (processes)")
     seconds = found.threads.map(published).where(found.CPython == GIL)
@@ -217,7 +218,8 @@ def plot_intervals(figure, found: pd.DataFrame) -> None:
 
 
 def excesses(slacks: pd.DataFrame) -> pd.DataFrame:
-    """What a request takes beyond one switch interval, by interval and case, where the interval is shorter than the default."""
+    """What a request takes beyond one switch interval, by interval and case, where the interval is shorter than the
+    default."""
     rows = []
     for case, which in results.SLACK_CASES.items():
         for length in lengths(slacks):
@@ -251,7 +253,8 @@ def plot_excess(figure, found: pd.DataFrame) -> None:
 
 
 def operations(timelines: pd.DataFrame) -> pd.DataFrame:
-    """What the figure draws: the share of requests in which no call of the server waited for the GIL, one, and both, by place."""
+    """What the figure draws: the share of requests in which no call of the server waited for the GIL, one, and both, by
+    place."""
     found = {where: calls_that_wait(timelines, place) for place, where in results.PLACES.items()}
     return pd.DataFrame(
         [
@@ -298,7 +301,8 @@ RUNS, RESTS = "runs: it has the GIL", "does not run"
 
 
 def timeline_bars(timeline: dict, shown: int = 3) -> pd.DataFrame:
-    """Some requests as bars: lane, what, begin and end in ms. The requests begin at a wait of the server, if there is one."""
+    """Some requests as bars: lane, what, begin and end in ms. The requests begin at a wait of the server, if there is
+    one."""
     spans, calls = timeline["spans"], results.waits(timeline)
     paid = calls[calls.intervals > 0.5]
     after = paid.begin.iloc[0] if len(paid) else spans[0][0]
@@ -320,7 +324,8 @@ def timeline_bars(timeline: dict, shown: int = 3) -> pd.DataFrame:
 
 
 def plot_timeline(figure, bars: pd.DataFrame) -> None:
-    """A Gantt chart of some requests: recorded, not drawn by hand. An arrow stands at each hand-over, which is too short to see."""
+    """A Gantt chart of some requests: recorded, not drawn by hand. An arrow stands at each hand-over, which is too
+    short to see."""
     axes, named = figure.subplots(), set()
     colors = dict(zip(("recv waits", "send waits", RUNS, RESTS), (draw.PALETTE[n] for n in (1, 2, 0, 5)), strict=True))
     for row in bars.itertuples():

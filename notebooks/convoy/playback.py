@@ -1,4 +1,5 @@
-"""The scenes of the chapter's player: recorded requests, the server's calls that wait, and when each CPU thread runs."""
+"""The scenes of the chapter's player: recorded requests, the server's calls that wait, and when each CPU thread
+runs."""
 
 import pandas as pd
 
@@ -53,8 +54,9 @@ def of_process(timeline: dict) -> list[Row]:
     return [*shown, *interval_over(shown, interval)]
 
 
-def said(made: Scenes) -> str:
-    """The finding, for the caption: how long a client of this recording waits for its answers, at the default interval and at the shortest."""
+def alt_text(made: Scenes) -> str:
+    """The finding, for the caption: how long a client of this recording waits for its answers, at the default interval
+    and at the shortest."""
     took = {}
     for key, scene in made.items():
         answered = [end - begin for _, state, begin, end in scene if state == REQUEST]

@@ -1,4 +1,5 @@
-"""What the records of the chapter "The GIL convoy" say: rates, waits for the GIL, switch intervals added to a request."""
+"""What the records of the chapter "The GIL convoy" say: rates, waits for the GIL, switch intervals added to a
+request."""
 
 import numpy as np
 import pandas as pd
@@ -32,8 +33,8 @@ def done(frame: pd.DataFrame, **which) -> pd.DataFrame:
 
 
 def positive(values: np.ndarray) -> Interval | None:
-    """Centre of rates or times over processes: the interval is that of the logarithms, so it ends above 0, and the centre is
-    their geometric mean. None if there are none."""
+    """Centre of rates or times over processes: the interval is that of the logarithms, so it ends above 0, and the
+    centre is their geometric mean. None if there are none."""
     if not len(values):
         return None
     if min(values) <= 0:
@@ -49,8 +50,8 @@ def swept(sweeps: pd.DataFrame, column: str, interval: float, **which) -> np.nda
 
 
 def excess(sweeps: pd.DataFrame, interval: float, slack: str, *places: str) -> np.ndarray:
-    """What the median request takes beyond one switch interval, in µs, with the server's threads at one of these places: one value for
-    each process with requests enough."""
+    """What the median request takes beyond one switch interval, in µs, with the server's threads at one of these
+    places: one value for each process with requests enough."""
     return swept(sweeps, "p50", interval, slack=slack, pinning=places) - interval * 1e6
 
 
@@ -76,8 +77,8 @@ LONG = 0.5
 
 
 def calls_that_wait(timelines: pd.DataFrame, place: str) -> pd.DataFrame:
-    """A row for each process: shares of the calls of recv and of send that waited, shares of the requests in which none of the two
-    did, one, and both, and what a request lost in both, in switch intervals."""
+    """A row for each process: shares of the calls of recv and of send that waited, shares of the requests in which none
+    of the two did, one, and both, and what a request lost in both, in switch intervals."""
     rows = []
     for timeline in done(timelines, interpreter=GIL, pinning=place).to_dict("records"):
         calls = waits(timeline)
@@ -93,6 +94,7 @@ def calls_that_wait(timelines: pd.DataFrame, place: str) -> pd.DataFrame:
 
 
 def gil_waits(waits: pd.DataFrame) -> np.ndarray:
-    """Switch intervals from asking for the GIL to having it: the median of all waits of a process, one value for each."""
+    """Switch intervals from asking for the GIL to having it: the median of all waits of a process, one value for
+    each."""
     found = done(waits, interpreter=GIL)
     return np.array([np.median(ns) for ns in found.waits if len(ns)]) / 1e9 / DEFAULT_S

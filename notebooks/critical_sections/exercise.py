@@ -6,7 +6,7 @@ import timeit
 import pandas as pd
 
 from ffilab.judge import statistics
-from ffilab.judge.selfcheck import said
+from ffilab.judge.selfcheck import correct_then_fast
 from ffilab.measure.case import Case
 from ffilab.measure.session import Session
 from ffilab.page import draw
@@ -41,8 +41,9 @@ def stress(name, folder, threads, loops):
 
 
 def in_between(name, folder, loops):
-    """A thread runs a piece in one long loop, and another one again and again for one step: how many of these began and ended while the
-    loop was under way? None does where the whole loop holds a lock, or is one step itself. A few tries: the other thread may come late."""
+    """A thread runs a piece in one long loop, and another one again and again for one step: how many of these began and
+    ended while the loop was under way? None does where the whole loop holds a lock, or is one step itself. A few tries:
+    the other thread may come late."""
     locks = extension(folder)
 
     def met():
@@ -89,7 +90,8 @@ def fault(found: pd.DataFrame) -> str:
 
 
 def check_counter_in_c(session: Session, built: str) -> list[str]:
-    """Without the GIL: is the reader's `no_lock` exact, can others get in between, and is it no slower than the cheapest safe piece?
+    """Without the GIL: is the reader's `no_lock` exact, can others get in between, and is it no slower than the
+    cheapest safe piece?
     Returns what to say.
 
     built: what `mine.build` returned.
@@ -107,7 +109,7 @@ def check_counter_in_c(session: Session, built: str) -> list[str]:
     draw.arms(record)
     cells = [(FREE_THREADED, arm.name) for arm in theirs]
     cheapest = min(cells, key=lambda cell: statistics.per_call(record, cell).value)
-    return said([], statistics.compare(record, (FREE_THREADED, ours.name), cheapest))
+    return correct_then_fast([], statistics.compare(record, (FREE_THREADED, ours.name), cheapest))
 
 
 def check_counter(source: str, session: Session) -> list[str]:
@@ -148,7 +150,8 @@ def tried(source: str) -> dict:
 
 
 def counted(source, threads, counts, milliseconds):
-    """A reader's class Counter under many threads, which it cannot change: what it counted, and how two threads do against one.
+    """A reader's class Counter under many threads, which it cannot change: what it counted, and how two threads do
+    against one.
 
     Two rounds with threads of their own: what a thread has counted must outlive it.
     """

@@ -5,8 +5,8 @@ import itertools
 import pandas as pd
 
 from ffilab.judge.estimates import Interval
-from ffilab.judge.numbers import of
-from ffilab.judge.sentences import said
+from ffilab.judge.numbers import numbers_of
+from ffilab.judge.sentences import sentences_of
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record, medians
 from ffilab.measure.session import Session
@@ -42,13 +42,13 @@ def taxes(session: Session) -> pd.DataFrame:
             "documented": SOURCES[version].documented_tax,
         }
         for version, kind in itertools.product(both_builds(session.interpreters), kinds)
-        if (tax := of(session)[f"{kind}, {version}t / {version}"].estimate)
+        if (tax := numbers_of(session)[f"{kind}, {version}t / {version}"].estimate)
     )
 
 
 def boundary_calls(session: Session) -> pd.DataFrame:
     """A6: the call of the talk, by its own method and corrected, with the GIL off and on."""
-    found, rows = of(session), []
+    found, rows = numbers_of(session), []
     for version, gil in itertools.product(both_builds(session.interpreters), ("off", "on")):
         pair, on = f"{version}t / {version}", f", {GIL_ON}" if gil == "on" else ""
         published = found[f"published, {pair}"].estimate
@@ -95,7 +95,8 @@ def pieces(record: Record) -> pd.DataFrame:
 
 
 def locks_alone_and_shared(session: Session) -> pd.DataFrame:
-    """What the first picture draws: ns of each of two threads for each lock, on objects of their own, and on one object."""
+    """What the first picture draws: ns of each of two threads for each lock, on objects of their own, and on one
+    object."""
     rows = []
     for name, shared in itertools.product(numbers.LOCKS, (OWN, ONE)):
         if found := numbers.each_of_two(session, name, shared):
@@ -125,7 +126,7 @@ def lock_table(runs: pd.DataFrame, scaled: pd.DataFrame, shared: str) -> pd.Data
 
 def note(session: Session) -> str:
     """What stands below whatever is said of threads if the calibration failed."""
-    return said(session)["calibration-note"]
+    return sentences_of(session)["calibration-note"]
 
 
 def scaling(found: pd.DataFrame) -> pd.DataFrame:

@@ -1,4 +1,5 @@
-"""The numbers of the chapter "Critical sections", by name, and its own controls. The rules: claims.toml, sentences.toml."""
+"""The numbers of the chapter "Critical sections", by name, and its own controls. The rules: claims.toml,
+sentences.toml."""
 
 import itertools
 import math
@@ -7,7 +8,7 @@ from functools import partial
 from ffilab.judge.claims import declared
 from ffilab.judge.controls import Check
 from ffilab.judge.estimates import Counted, Interval, Location
-from ffilab.judge.numbers import Makers, at_once, of
+from ffilab.judge.numbers import Makers, at_once, numbers_of
 from ffilab.judge.questions import NO, YES, above
 from ffilab.judge.rules import Size
 from ffilab.measure.session import Session
@@ -16,7 +17,8 @@ from notebooks.boundary import experiment as boundary
 from notebooks.critical_sections import experiment as e
 from notebooks.critical_sections import results
 
-# The versions that A6 names: the talk compared both builds of two. And the geometric means of its public data, by version.
+# The versions that A6 names: the talk compared both builds of two. And the geometric means of its public data, by
+# version.
 A6 = next(claim for claim in declared("critical_sections").claims if claim.id == "A6")
 VERSIONS = tuple(dict.fromkeys(test.number.rpartition(" / ")[2] for test in A6.tests))
 PUBLISHED = {test.number.rpartition(" / ")[2]: test.published for test in A6.tests if isinstance(test, Size)}
@@ -122,14 +124,15 @@ def numbers(session: Session) -> Makers:
 
 
 def tax(session: Session, version: str, what: str, gil_on: bool = False) -> Location | str:
-    """The free-threaded build over the one with the GIL, on a kind of operations or the talk's calls; or why it is not known."""
+    """The free-threaded build over the one with the GIL, on a kind of operations or the talk's calls; or why it is not
+    known."""
     record = session.timed("single")
     arms = results.KINDS.get(what) or results.talk_arms(version, session.observed("bindings by a stand-in"))
     return results.tax(record, version, list(arms), gil_on) or lacking(record.interpreters, version)
 
 
 def single_calls(session: Session, version: str, gil_on: bool) -> Location | str:
-    """The same by the talk's method."""
+    """The free-threaded build over the one with the GIL on the talk's calls, by its method; or why it is not known."""
     runs, stand_ins = session.frame("single calls, as the talk ran them"), session.observed("bindings by a stand-in")
     found = results.as_run(runs, version, e.GIL_ON if gil_on else e.AS_BUILT, stand_ins)
     return found or lacking(session.interpreters, version)
@@ -144,9 +147,10 @@ def lacking(session_has: list[str], version: str) -> str:
 
 
 def farther(session: Session, how: str, pair: str) -> Counted | None:
-    """A6: by how much the published number is farther from what was measured with the GIL off than with it on: of logarithms."""
+    """A6: by how much the published number is farther from what was measured with the GIL off than with it on: of
+    logarithms."""
     names = (how, f"{how}, {e.GIL_ON}", "published")
-    found = [number.interval.value for name in names if (number := of(session)[f"{name}, {pair}"].estimate)]
+    found = [number.interval.value for name in names if (number := numbers_of(session)[f"{name}, {pair}"].estimate)]
     if len(found) < len(names):
         return None
     off, on, published = map(math.log, found)
@@ -166,14 +170,14 @@ def each_of_two(session: Session, name: str, shared: str) -> Interval | None:
 
 
 def by_gain(session: Session, group: str) -> dict[str, dict[str, Interval]]:
-    """Cases by what a second thread brings: more in total, less, nothing of interest, or what the interval leaves open; each by how a
-    sentence calls it."""
+    """Cases by what a second thread brings: more in total, less, nothing of interest, or what the interval leaves open;
+    each by how a sentence calls it."""
     found: dict[str, dict[str, Interval]] = {"more": {}, "less": {}, "no more": {}, "open": {}}
     _, label, cases = COMPANY[group]
     rates = {
         f"{name} ({shared})" if group == "objects-gil" else name: rate.interval
         for name, shared in cases
-        if (rate := of(session)[of_two(name, shared, label)].estimate)
+        if (rate := numbers_of(session)[of_two(name, shared, label)].estimate)
     }
     for name, rate in rates.items():
         gain = {YES: "more", NO: "less"}.get(above(rate, 1.0), "no more" if above(rate, WORTH) == NO else "open")

@@ -13,7 +13,8 @@ LISTS = {ONE: "one list", OWN: "a list each"}
 SHOWN, GAPS = 25e6, 60
 PLAIN = "Two threads append to a list: who runs, from moment to moment."
 FOUND = (
-    "Two threads append to a list. With the GIL one of them stands still for up to {gil} ms at a time; without it for up to "
+    "Two threads append to a list. With the GIL one of them stands still for up to {gil} ms at a time; without it for "
+    "up to "
     "{own} ms with a list each, and {one} ms with one list for both."
 )
 
@@ -29,7 +30,8 @@ def scenes(noted: pd.DataFrame) -> Scenes:
 
 
 def of_process(row: dict) -> list[Row]:
-    """When each thread ran. With the GIL one of them has it; without, both may run, and a gap is a wait for the list, or for a core."""
+    """When each thread ran. With the GIL one of them has it; without, both may run, and a gap is a wait for the list,
+    or for a core."""
     begin, is_free = row["began"], row["interpreter"].endswith("t")
     gaps = sorted(gap for of_thread in row["gaps"] for gap in of_thread if gap[1] > begin)
     end = min([begin + SHOWN, row["until"], *(gap[1] for gap in gaps[GAPS : GAPS + 1])])
@@ -38,7 +40,7 @@ def of_process(row: dict) -> list[Row]:
     return [*rows, *interval_over(rows)]
 
 
-def said(noted: pd.DataFrame) -> str:
+def alt_text(noted: pd.DataFrame) -> str:
     """The finding, for the caption: how long one thread stood still, over all that was noted."""
     names = {"gil": (GIL, OWN), "own": (FREE_THREADED, OWN), "one": (FREE_THREADED, ONE)}
     found = processes(noted)

@@ -35,7 +35,8 @@ HEADERS = {"atomics": "atomic", "mutexes": "lock", "critical sections": "critica
 
 
 def code_in(code: list[dict] | str, label: str, what: str) -> dict[str, float] | str:
-    """A9: instructions of a call or operation by the group of their header, and of all of it; or why they are not known.
+    """A9: instructions of a call or operation by the group of their header, and of all of it; or why they are not
+    known.
 
     Without those of the loop, whose own atomics would pass for the call's.
     """
@@ -63,7 +64,8 @@ def talk_arms(version: str, stand_ins: dict[str, dict[str, str]]) -> list[str]:
 
 
 def net(record: Record, cell: tuple[str, str]) -> np.ndarray:
-    """ns of an arm without its loop, one value for each layout. Between two builds the loop's own tax is no part of the arm's."""
+    """ns of an arm without its loop, one value for each layout. Between two builds the loop's own tax is no part of the
+    arm's."""
     empty = f"{EMPTY} ({GIL_ON})" if cell[1].endswith(GIL_ON) else EMPTY
     return medians(record.times(*cell) - record.times(cell[0], empty))
 
@@ -75,7 +77,7 @@ def net_logs(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> np
 
 
 def net_ratio(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> Location | None:
-    """The same over layouts; None if one was not timed."""
+    """The ratio of two arms without their loops, over layouts; None if one was not timed."""
     if not (record.has(*slow) and record.has(*fast)):
         return None
     return statistics.over_units(record, net_logs(record, slow, fast), log=True)
@@ -90,7 +92,8 @@ def tax(record: Record, version: str, names: list[str], gil: bool = False) -> Lo
     logs = [net_logs(record, *pair) for pair in pairs if all(record.has(*cell) for cell in pair)]
     if not logs:
         return None
-    # Where a layout lacks an arm, as its core had company, the others of the layout stand for it: arms differ in their level.
+    # Where a layout lacks an arm, as its core had company, the others of the layout stand for it: arms differ in their
+    # level.
     frame = pd.DataFrame(logs).replace([np.inf, -np.inf], np.nan)
     centres = medians(frame.to_numpy())
     return statistics.over_units(record, centres.mean() + frame.sub(centres, axis=0).mean().to_numpy(), log=True)
@@ -126,14 +129,16 @@ def piece(name: str, label: str = FREE_THREADED) -> tuple[str, str]:
 
 
 def piece_cost(record: Record, label: str, name: str) -> Interval | None:
-    """Nanoseconds of one loop of a piece, from which no loop is to be taken off, as no Python is in it; None if missing."""
+    """Nanoseconds of one loop of a piece, from which no loop is to be taken off, as no Python is in it; None if
+    missing."""
     return statistics.per_call(record, piece(name, label)) if record.has(*piece(name, label)) else None
 
 
 def pieces_compared(record: Record, slow: str, fast: str, label: str = FREE_THREADED) -> Location | None:
     """Time of one piece over that of another, each for one loop of it; None if one is missing.
 
-    Where layouts fall into two classes no centre of them is one that a reader will see: then it is their mean, with its error.
+    Where layouts fall into two classes no centre of them is one that a reader will see: then it is their mean, with its
+    error.
     """
     cells = [piece(name, label) for name in (slow, fast)]
     if not all(record.has(*cell) for cell in cells):
@@ -147,8 +152,8 @@ def pieces_compared(record: Record, slow: str, fast: str, label: str = FREE_THRE
     )
 
 
-# Two classes are layouts with nothing in between: a gap of so many of the typical distance within a class, and of so much of the
-# number itself. One layout alone is no class.
+# Two classes are layouts with nothing in between: a gap of so many of the typical distance within a class, and of so
+# much of the number itself. One layout alone is no class.
 APART, WORTH_A_CLASS = 5, 0.2
 
 
@@ -165,7 +170,8 @@ def two_classes(values: np.ndarray) -> list[tuple[float, int]]:
     return [(math.exp(float(np.median(part))), len(part)) for part in (low, high)]
 
 
-# Two must do so much more than one, at least. What two can do at most, how far an estimate may lie above it, and its interval.
+# Two must do so much more than one, at least. What two can do at most, how far an estimate may lie above it, and its
+# interval.
 FASTER, TWO, BEYOND, WIDE = 1.1, 2, 1.1, 1.5
 
 
@@ -189,12 +195,14 @@ def calibrated(runs: pd.DataFrame, cores: int) -> list[Check]:
 
 
 def alone(runs: pd.DataFrame, **which) -> Interval | None:
-    """ns of one operation of one thread without a rival, in the processes that `which` chooses; None if there are none."""
+    """ns of one operation of one thread without a rival, in the processes that `which` chooses; None if there are
+    none."""
     return positive(1e9 / processes.chosen(runs, **which).alone)
 
 
 def of_each(runs: pd.DataFrame, **which) -> Interval | None:
-    """ns of one operation of each thread while all run, of the processes that `which` chooses; None if there are none."""
+    """ns of one operation of each thread while all run, of the processes that `which` chooses; None if there are
+    none."""
     part = processes.chosen(runs, **which)
     return positive(1e9 * part.threads / part.together)
 

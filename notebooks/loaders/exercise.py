@@ -10,8 +10,8 @@ from ffilab.judge import statistics
 from ffilab.judge.estimates import Interval
 from ffilab.judge.questions import OPEN, YES, above
 from ffilab.judge.rules import Side
+from ffilab.judge.selfcheck import correct_then_fast
 from ffilab.judge.selfcheck import fault as fault_of
-from ffilab.judge.selfcheck import said
 from ffilab.measure.case import Case
 from ffilab.measure.record import Record
 from ffilab.measure.session import Session
@@ -36,7 +36,8 @@ FUNCTIONS = ("noop", "sleep_ms", "PyList_New")
 WHY = {
     "wait": "The call waits for another Python thread, and that thread waits for what the call keeps.",
     "halve": "Without its types, ctypes takes the result for an int, and does not know how to pass a float.",
-    "new_list": "A function of Python's C API needs an attached thread state, and its result has to be declared as an object.",
+    "new_list": "A function of Python's C API needs an attached thread state, and its result has to be declared as an "
+    "object.",
 }
 
 
@@ -49,13 +50,14 @@ def check_choice(choice: dict[str, str], record: Record, shares: pd.DataFrame, e
         return [f"Still open: {', '.join(open_)}. Choose 'CDLL' or 'PyDLL' for each."]
     wrong = []
     if choice["PyList_New"] == "CDLL":
-        crashes = results.of(ends, GIL, "CDLL").crashes
+        crashes = results.row_of(ends, GIL, "CDLL").crashes
         wrong.append(
-            f"Not correct: PyList_New needs an attached thread state, and CDLL detaches it. Of {crashes.trials} processes here "
+            f"Not correct: PyList_New needs an attached thread state, and CDLL detaches it. Of {crashes.trials} "
+            "processes here "
             f"that did this, {crashes.events} crashed."
         )
     if choice["sleep_ms"] == "PyDLL":
-        kept = results.of(shares, GIL, "PyDLL").value
+        kept = results.row_of(shares, GIL, "PyDLL").value
         wrong.append(
             "Not good enough: PyDLL keeps the GIL while sleep_ms sleeps. Here another thread kept "
             f"{kept:.1%} of its speed meanwhile."
@@ -74,7 +76,8 @@ def speed(function: str, loader: str, difference: Interval) -> str:
 
 
 def check_program(session: Session, program: str, record: Record) -> list[str]:
-    """Runs the program's `load(library)` with the GIL, one process for each task. Returns what to say, one line each."""
+    """Runs the program's `load(library)` with the GIL, one process for each task. Returns what to say, one line
+    each."""
     # It is looked at and not measured: who else uses the machine meanwhile does not matter.
     found = {row["task"]: row for row in session.observe("the exercise's program", tried, program)}
     wrong = [line for task in TASKS if (line := fault(task, found[task]))]
@@ -109,12 +112,12 @@ def check_sleep(session: Session, mine: str) -> list[str]:
     kept = results.shares_kept(runs)
     # Beside a call that blocks it keeps next to nothing.
     rule = Side("share", direction="above", null=0.0, interest=0.5)
-    share = results.of(kept, GIL, "PyDLL").estimate
+    share = results.row_of(kept, GIL, "PyDLL").estimate
     wrong = fault_of(rule, share, "while your sleep_ms sleeps, another thread does not keep half of its speed")
     ours, theirs = call("PyDLL", "noop"), call("PyDLL", "noop", library, more=", mine")
     record = session.time("my library", [ours, theirs], [GIL])
     draw.arms(record)
-    return said(wrong, statistics.compare(record, (GIL, theirs.name), (GIL, ours.name)))
+    return correct_then_fast(wrong, statistics.compare(record, (GIL, theirs.name), (GIL, ours.name)))
 
 
 def price(record: Record) -> Interval:
@@ -147,10 +150,10 @@ def repaired(task, program, library):
         if address(found) != address(ours):
             return {"same": False, "attached": False, "right": False, "said": ""}
         row = {"same": True, "attached": bool(found._flags_ & KEEPS_ATTACHED)}
-        right, said = TASKS[task](found, library)
+        right, correct_then_fast = TASKS[task](found, library)
     except Exception as error:
         return {"same": True, "attached": False, "right": False, "said": f"{type(error).__name__}: {error}"}
-    return {**row, "right": right, "said": said}
+    return {**row, "right": right, "said": correct_then_fast}
 
 
 def address(function):

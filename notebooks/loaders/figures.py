@@ -77,8 +77,8 @@ def carried(record: Record, prices: pd.DataFrame) -> pd.DataFrame:
 
 
 def timeline(record: Record) -> pd.DataFrame:
-    """The parts of one call of noop, in ns: what ctypes takes in both loaders (the loop is taken off), what CDLL takes more, and
-    the bounds of the end of the call through CDLL."""
+    """The parts of one call of noop, in ns: what ctypes takes in both loaders (the loop is taken off), what CDLL takes
+    more, and the bounds of the end of the call through CDLL."""
     rows = []
     for label in (GIL, FREE_THREADED):
         attached = medians(record.times(label, "PyDLL noop") - record.times(label, EMPTY))
@@ -92,8 +92,8 @@ def timeline(record: Record) -> pd.DataFrame:
 
 
 def plot_timeline(figure, parts: pd.DataFrame) -> None:
-    """One call of noop through each loader, on both builds. The C function is drawn in the middle of what ctypes does, and the
-    price of CDLL in two halves: only the sums were measured."""
+    """One call of noop through each loader, on both builds. The C function is drawn in the middle of what ctypes does,
+    and the price of CDLL in two halves: only the sums were measured."""
     blue, orange, green = draw.PALETTE[:3]
     for axes, (label, rows) in zip(
         figure.subplots(1, 2, sharex=True, sharey=True), parts.groupby("interpreter", sort=False)
@@ -126,7 +126,7 @@ def loader_table(record: Record, shares: pd.DataFrame, ends: pd.DataFrame) -> pd
     """The talk's loader table with the values of this run."""
     rows = []
     for row in ends.itertuples():
-        kept = results.of(shares, row.interpreter, row.loader)
+        kept = results.row_of(shares, row.interpreter, row.loader)
         bounds = {what: share.at() for what, share in (("crashes", row.crashes), ("deadlocks", row.deadlocks))}
         rows.append(
             {

@@ -76,12 +76,12 @@ def compared(record, label: str, function: str, how: str) -> Made:
 
 
 def share(session: Session, label: str, loader: str) -> Made:
-    return of(results.shares_kept(session.frame("counting thread")), label, loader, "estimate")
+    return value_of(results.shares_kept(session.frame("counting thread")), label, loader, "estimate")
 
 
 def pause(session: Session, over_ms: float) -> Counted:
     """Median over processes."""
-    return Counted(of(results.shares_kept(session.frame("counting thread")), GIL, "PyDLL", "pause_ms") / over_ms)
+    return Counted(value_of(results.shares_kept(session.frame("counting thread")), GIL, "PyDLL", "pause_ms") / over_ms)
 
 
 def as_run(session: Session, title: str, value: str, over: str, label: str) -> Location:
@@ -91,10 +91,10 @@ def as_run(session: Session, title: str, value: str, over: str, label: str) -> L
 def ends(session: Session, label: str, loader: str, what: str, kind: str) -> Share | None:
     """An event counts, whatever else ran."""
     title = SAFE if (label, loader, what) in SHOULD_BE_SAFE else RISKY
-    return of(results.ends(session.frame(title, disturbed=True)), label, loader, kind)
+    return value_of(results.ends(session.frame(title, disturbed=True)), label, loader, kind)
 
 
-def of(frame: pd.DataFrame, label: str, loader: str, column: str):
+def value_of(frame: pd.DataFrame, label: str, loader: str, column: str):
     rows = frame[(frame.interpreter == label) & (frame.loader == loader)]
     return rows.iloc[0][column] if len(rows) else None
 
@@ -115,8 +115,8 @@ def cycle_share(record, label: str) -> Made:
 
 
 def largest_miss(record, label: str, what: str, over_allowed: bool = True) -> Interval | str:
-    """By how much noop's number misses the price of the function where it is farthest off, over what the rule allows, or in ns: the
-    bounds are those of the largest of several."""
+    """By how much noop's number misses the price of the function where it is farthest off, over what the rule allows,
+    or in ns: the bounds are those of the largest of several."""
     noop, missed = results.price(record, label, "noop").at(), results.misses(record, label)[what].values()
     unit = results.WITHIN * abs(noop.value) if over_allowed else 1.0
     if not all(one.is_known for one in (noop, *missed)):
@@ -129,7 +129,8 @@ def largest_miss(record, label: str, what: str, over_allowed: bool = True) -> In
 
 
 def rounds(session: Session, label: str) -> Share:
-    """In how many rounds the talk's program prints the larger ratio on this build. Equal ones are none of the free-threaded build's."""
+    """In how many rounds the talk's program prints the larger ratio on this build. Equal ones are none of the
+    free-threaded build's."""
     found = results.as_run(session.frame(GETPID), "seconds", "CDLL").set_index("interpreter").ratios
     ratios = pd.DataFrame({build: found[build] for build in (GIL, FREE_THREADED)}).dropna()
     gains_more = ratios[FREE_THREADED] > ratios[GIL]

@@ -1,4 +1,5 @@
-"""The scenes of the chapter's player: a call that sleeps, and a thread that counts beside it, drawn from their recorded durations."""
+"""The scenes of the chapter's player: a call that sleeps, and a thread that counts beside it, drawn from their recorded
+durations."""
 
 import pandas as pd
 
@@ -12,7 +13,8 @@ SETTINGS = "CPython", "loader"
 MAIN, COUNTING = "main thread", "thread that counts"
 PLAIN = "Who has the GIL while the main thread sleeps in C for {asleep} ms."
 FOUND = (
-    "With the GIL, the thread that counts beside a call of {asleep} ms stands still for {PyDLL} ms through PyDLL, and for "
+    "With the GIL, the thread that counts beside a call of {asleep} ms stands still for {PyDLL} ms through PyDLL, and "
+    "for "
     "{CDLL} ms at most through CDLL."
 )
 
@@ -26,7 +28,7 @@ def scenes(counted: pd.DataFrame) -> Scenes:
     return {key: of_process(row) for key, row in processes(counted).items()}
 
 
-def said(counted: pd.DataFrame) -> str:
+def alt_text(counted: pd.DataFrame) -> str:
     """The finding, for the caption."""
     pauses = {
         loader: digits(row["pauses.call"] / 1e6) for (label, loader), row in processes(counted).items() if label == GIL
@@ -35,7 +37,8 @@ def said(counted: pd.DataFrame) -> str:
 
 
 def of_process(row: dict) -> list[Row]:
-    """What is known is how long the call took, and the longest pause of the thread that counts: as long as the call, or nothing."""
+    """What is known is how long the call took, and the longest pause of the thread that counts: as long as the call, or
+    nothing."""
     took, pause, asleep = row["elapsed.call"] / 2, row["pauses.call"], SLEEP_MS * 1e6
     if row["interpreter"].endswith("t"):
         return [(MAIN, RUNS, 0, took), (COUNTING, RUNS, 0, took)]

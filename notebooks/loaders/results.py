@@ -24,13 +24,14 @@ SWITCHED = f"{FREE_THREADED}{ON}"
 
 
 def by_condition(runs: pd.DataFrame) -> pd.DataFrame:
-    """The same, with the free-threaded build under another label where its GIL was on."""
+    """The runs with the free-threaded build under another label where its GIL was on."""
     more = runs["condition"].fillna("") if "condition" in runs else ""
     return runs.assign(interpreter=runs.interpreter + more)
 
 
 def as_run(runs: pd.DataFrame, value: str, over: str) -> pd.DataFrame:
-    """What the talk's program prints, by interpreter: both loaders in the first run, and `over` over the other in all runs.
+    """What the talk's program prints, by interpreter: both loaders in the first run, and `over` over the other in all
+    runs.
 
     Columns interpreter, CDLL, PyDLL (first run), ratios (by round), estimate.
     """
@@ -90,12 +91,12 @@ def scale(record: Record, label: str, function: str) -> float:
 
 
 def price(record: Record, label: str, function: str) -> Location:
-    """The same with its interval."""
+    """What CDLL takes more than PyDLL for a call, in ns, over layouts."""
     return statistics.over_units(record, extra(record, label, function), of=scale(record, label, function))
 
 
 def prices(record: Record) -> pd.DataFrame:
-    """The same for every interpreter and function; n is the number of layouts."""
+    """What CDLL takes more for every interpreter and function, in ns; n is the number of layouts."""
     rows = []
     for label in record.interpreters:
         for function in ("noop", *OTHERS):
@@ -105,8 +106,9 @@ def prices(record: Record) -> pd.DataFrame:
 
 
 def misses(record: Record, label: str) -> dict[str, dict[str, Interval]]:
-    """By how many ns the price of noop fails to say that of each other function, carried over as a difference and as a ratio
-    (without the loop): the price less what was carried over, paired by layout. The intervals hold together, for all functions.
+    """By how many ns the price of noop fails to say that of each other function, carried over as a difference and as a
+    ratio (without the loop): the price less what was carried over, paired by layout. The intervals hold together, for
+    all functions.
     """
     level = 1 - (1 - LEVEL) / len(OTHERS)
 
@@ -132,12 +134,13 @@ def gil_over_free_threaded(record: Record) -> Interval:
 
 
 def twins(record: Record) -> dict[str, Comparison]:
-    """The same call against itself, by interpreter: a ratio that should be 1."""
+    """A call against itself, by interpreter: a ratio that should be 1."""
     return {label: found for label, _, found in statistics.false_alarms(record, COPIES)}
 
 
 def audit_cost(record: Record) -> Interval | None:
-    """Nanoseconds that one idle audit hook adds to a CDLL call, with the GIL. The two arms run in different processes."""
+    """Nanoseconds that one idle audit hook adds to a CDLL call, with the GIL. The two arms run in different
+    processes."""
     if not record.has(GIL, "CDLL noop, audited"):
         return None
     audited, plain = (
@@ -191,6 +194,6 @@ def ends(*frames: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def of(frame: pd.DataFrame, label: str, loader: str):
+def row_of(frame: pd.DataFrame, label: str, loader: str):
     """The row of one interpreter and loader."""
     return frame[(frame.interpreter == label) & (frame.loader == loader)].iloc[0]

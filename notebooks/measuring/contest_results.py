@@ -1,4 +1,5 @@
-"""What the kept runs of the contest say: how often each row is wrong, what it finds, what it states and how far it scatters.
+"""What the kept runs of the contest say: how often each row is wrong, what it finds, what it states and how far it
+scatters.
 
 The run is the unit: two runs are compared at most once for a level of truth, so that the comparisons share no run.
 """
@@ -48,7 +49,8 @@ def kept() -> list[dict]:
 
 
 def estimate(found: dict, adds: float = 0.0) -> Location:
-    """The estimate of one run for one pair of arms; from the values of its units by the estimator of now, where they were kept.
+    """The estimate of one run for one pair of arms; from the values of its units by the estimator of now, where they
+    were kept.
 
     adds: standard deviation (log) that a session is known to add.
     """
@@ -73,8 +75,8 @@ def of_row(session: dict, row: str) -> list[dict]:
 
 
 def compared(found: dict[tuple[int, int], dict[str, Location]]) -> dict[str, list[Location]]:
-    """By level of truth: differences that are nothing but chance. Of the same call twice in each run; of CDLL over PyDLL between
-    the rounds of a session; and between those of two sessions that lie half of the study apart."""
+    """By level of truth: differences that are nothing but chance. Of the same call twice in each run; of CDLL over
+    PyDLL between the rounds of a session; and between those of two sessions that lie half of the study apart."""
     rounds = {number: sorted(key for key in found if key[0] == number) for number in sorted({n for n, _ in found})}
     layouts = [keys for keys in rounds.values() if len(keys) == 2]
     half = len(rounds) // 2
@@ -91,7 +93,8 @@ def share(events: list[bool]) -> Share | None:
 
 
 def alarms(differences: list[Location]) -> Share | None:
-    """Of differences that are nothing but chance: those whose interval excludes 1. None if there is none with an interval."""
+    """Of differences that are nothing but chance: those whose interval excludes 1. None if there is none with an
+    interval."""
     return share([above(one.at(), 1) != OPEN for one in differences if one.at().is_known])
 
 
@@ -116,8 +119,9 @@ def stated(estimates: list[Location]) -> float:
 def standing(sessions: list[dict]) -> pd.DataFrame:
     """A row for each row of the contest that ran.
 
-    Columns row, title, runs, seconds (of a run, median), false alarms by level of truth, found by slowdown (Share or None);
-    stated and scatter (log, half-widths at LEVEL): of the same call, and of CDLL over PyDLL between layouts and sessions.
+    Columns row, title, runs, seconds (of a run, median), false alarms by level of truth, found by slowdown (Share or
+    None); stated and scatter (log, half-widths at LEVEL): of the same call, and of CDLL over PyDLL between layouts and
+    sessions.
     """
     rows = []
     for row, title in TITLES.items():
@@ -141,7 +145,8 @@ def standing(sessions: list[dict]) -> pd.DataFrame:
 
 
 def counted(found: Share | None) -> str:
-    """A share as a count with its interval; None: nothing was compared, as in a single session or of what ran once in it."""
+    """A share as a count with its interval; None: nothing was compared, as in a single session or of what ran once in
+    it."""
     if found is None:
         return "not compared"
     return f"{found} ({100 * found.at().low:.0f} to {100 * found.at().high:.0f} %)"
@@ -155,7 +160,8 @@ def decisions(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def half_widths(found: pd.DataFrame, enough: bool = True) -> pd.DataFrame:
-    """The table of what each row states, beside how far its runs really scatter; enough: whether there are ENOUGH sessions."""
+    """The table of what each row states, beside how far its runs really scatter; enough: whether there are ENOUGH
+    sessions."""
     columns = {
         "same call: states": f"stated, {AGAIN}",
         "scatters": f"scatter, {TRUTHS[0]}",
@@ -172,7 +178,8 @@ def half_widths(found: pd.DataFrame, enough: bool = True) -> pd.DataFrame:
 
 
 def in_words(sessions: list[dict]) -> str:
-    """What ran, which rows break their promise on which level of truth, and where others do better than what the book prints."""
+    """What ran, which rows break their promise on which level of truth, and where others do better than what the book
+    prints."""
     if not sessions:
         return "The contest was not run yet."
     found = standing(sessions)
@@ -203,7 +210,8 @@ def in_words(sessions: list[dict]) -> str:
 
 
 def _better(found: pd.DataFrame) -> str:
-    """In which columns of the tables other rows have the better number: the numbers alone, which few runs cannot tell apart."""
+    """In which columns of the tables other rows have the better number: the numbers alone, which few runs cannot tell
+    apart."""
     own = found.set_index("row").loc[OURS]
     others = found[[not title.startswith("ours") for title in found.title]]
     asked = {

@@ -57,11 +57,12 @@ def check_flaws(answers: dict[str, str]) -> list[str]:
     return lines
 
 
-# The simulated machine: a call takes NS; each process multiplies the time of each function by luck of its own, each timing adds
-# noise, each timing of a process is a little slower than the one before, and every second one takes longer (standard deviations
-# and steps of the logarithm).
+# The simulated machine: a call takes NS; each process multiplies the time of each function by luck of its own, each
+# timing adds noise, each timing of a process is a little slower than the one before, and every second one takes longer
+# (standard deviations and steps of the logarithm).
 NS, LUCK, NOISE, DRIFT, EVERY_SECOND = 100.0, 0.03, 0.02, 0.001, 0.03
-# Of how many benchmarks the check counts the alarms; how many it lets pass; the difference that has to be found, and how often.
+# Of how many benchmarks the check counts the alarms; how many it lets pass; the difference that has to be found, and
+# how often.
 TRIED, MOST_ALARMS, SLOWER, FOUND = 100, 0.06, 1.1, 0.9
 MOST_TIMINGS = 2_000
 
@@ -94,8 +95,8 @@ class Machine:
 
 
 def says(benchmark, ratio: float, seed: int) -> tuple[str, list[float], list[list[str]]]:
-    """What a benchmark says of a simulated machine: does its interval lie above 1? With the ratios that it returned, and the
-    order of its timings."""
+    """What a benchmark says of a simulated machine: does its interval lie above 1? With the ratios that it returned,
+    and the order of its timings."""
     machine = Machine(ratio, seed)
     random.seed(seed)
     ratios = [float(one) for one in benchmark(machine.start)]
@@ -119,7 +120,10 @@ def flaw_of_counting(ratios: list[float], log: list[list[str]]) -> str | None:
             "all timings come from one process, whose luck counts as a difference. Call start() again for each ratio."
         )
     if len(ratios) > len(log):
-        return f"it returns {len(ratios)} ratios from {len(log)} processes. Ratios of one process share its luck: return one for each."
+        return (
+            f"it returns {len(ratios)} ratios from {len(log)} processes. Ratios of one process share its luck: "
+            "return one for each."
+        )
     return None
 
 
@@ -129,14 +133,18 @@ def flaw_of_order(log: list[list[str]]) -> str | None:
     if alone:
         return "a process takes timings of one function only, so that its drift does not cancel. Time both in each."
     if all(order == sorted(order) or order == sorted(order, reverse=True) for order in log):
-        return "in each process all timings of one function come before those of the other: drift counts as a difference. Interleave."
+        return (
+            "in each process all timings of one function come before those of the other: drift counts as a "
+            "difference. Interleave."
+        )
     if len({tuple(order) for order in log}) == 1:
         return "the order is the same in every process, so that the position counts as a difference. Draw it at random."
     return None
 
 
 def check_benchmark(benchmark) -> list[str]:
-    """The self-check: runs `benchmark(start)` on simulated machines, with equal functions and with one slower than the other.
+    """The self-check: runs `benchmark(start)` on simulated machines, with equal functions and with one slower than the
+    other.
 
     benchmark returns ratios, time of g over time of f, that the check takes for independent values.
     """
@@ -151,7 +159,8 @@ def check_benchmark(benchmark) -> list[str]:
     alarms = sum(said != OPEN for said, *_ in equal) / TRIED
     found = sum(said == YES for said, *_ in slower) / TRIED
     lines = [
-        f"Equal functions: {alarms:.0%} false alarms in {TRIED} benchmarks (at most {MOST_ALARMS:.0%}; {1 - LEVEL:.0%} is honest).",
+        f"Equal functions: {alarms:.0%} false alarms in {TRIED} benchmarks (at most {MOST_ALARMS:.0%}; {1 - LEVEL:.0%} "
+        "is honest).",
         f"g {SLOWER - 1:.0%} slower: found in {found:.0%} (at least {FOUND:.0%}).",
     ]
     counting = [flaw for _, ratios, log in equal if (flaw := flaw_of_counting(ratios, log))]
@@ -170,12 +179,14 @@ def check_benchmark(benchmark) -> list[str]:
 
 
 SPIN = "{built}/measuring/libspin.so"
-# How far the loop runs; how many times as far in a second arm; and how many times as long that has to take, whatever disturbs.
+# How far the loop runs; how many times as far in a second arm; and how many times as long that has to take, whatever
+# disturbs.
 FAR, TIMES, GROWS = 10_000, 10, 5
 
 
 def check_count(session: Session, mine: str) -> list[str]:
-    """Does the reader's `count_to` count, in a time that grows with how far, and is it as fast as the original's `spin`?
+    """Does the reader's `count_to` count, in a time that grows with how far, and is it as fast as the original's
+    `spin`?
 
     mine: what `mine.build` returned.
     """
@@ -183,7 +194,7 @@ def check_count(session: Session, mine: str) -> list[str]:
     outcome = Case(GIL, counted_to, fixed={"library": library, "far": FAR}).run()
     if not outcome.result or outcome.result["counted"] != FAR:
         returned = outcome.result["counted"] if outcome.result else f"nothing: {outcome.ended}"
-        return selfcheck.said([f"count_to({FAR}) returned {returned}."], None)
+        return selfcheck.correct_then_fast([f"count_to({FAR}) returned {returned}."], None)
     arms = [
         Arm(name, "f(n)", f"import ctypes; f, n = ctypes.PyDLL({file!r}).{function}, {far}", beside="count")
         for name, file, function, far in (
@@ -200,7 +211,7 @@ def check_count(session: Session, mine: str) -> list[str]:
         f"{TIMES} times as far takes {draw.text(growth)} times as long, which is not certainly more than {GROWS} times."
     )
     wrong = [] if above(growth, GROWS) == YES else [short]
-    return selfcheck.said(wrong, statistics.compare(record, once, spin))
+    return selfcheck.correct_then_fast(wrong, statistics.compare(record, once, spin))
 
 
 def counted_to(library, far):

@@ -69,7 +69,7 @@ def show_alarms(session: Session, pairs: pd.DataFrame) -> None:
 
     draw.figure(
         plot,
-        chapter.said(session, "prediction-1"),
+        chapter.sentence(session, "prediction-1"),
         "One point a process, by which copy was measured first; right of zero copy 1 is slower.",
         data=pairs,
     )
@@ -102,7 +102,8 @@ def show_mechanism(in_one: pd.DataFrame, restarts: pd.DataFrame) -> None:
     draw.figure(
         plot,
         "What counts as one value: in step 1 a timing, in step 2 a turn of both copies, in step 3 a process.",
-        f"Times of two copies of one call, one benchmark of each step. Points above what is shown: {(times > longest).sum()}.",
+        "Times of two copies of one call, one benchmark of each step. Points above what is shown: "
+        f"{(times > longest).sum()}.",
         size=(8.4, 3.4),
         data=found,
     )
@@ -125,7 +126,7 @@ def show_steps(session: Session, shares: dict[int, Share]) -> None:
 
     draw.figure(
         plot,
-        chapter.said(session, "alarms"),
+        chapter.sentence(session, "alarms"),
         "; ".join(f"step {row.step}, {draw.text(Interval.of(row), '%', 100)}" for row in found.itertuples()),
         size=(7.2, 2.4),
         data=found,
@@ -143,7 +144,7 @@ def show_restarts(session: Session, medians: pd.DataFrame) -> None:
         axes.set(xlabel="restart", ylabel="over the reference (%)")
         figure.legend(loc="outside upper center", ncols=2)
 
-    draw.figure(plot, chapter.said(session, "spread"), data=medians)
+    draw.figure(plot, chapter.sentence(session, "spread"), data=medians)
 
 
 def show_company(record: Record) -> None:
@@ -165,7 +166,8 @@ def show_company(record: Record) -> None:
 
 
 def show_layouts(session: Session, record: Record) -> None:
-    """Each layout's own interval, over the bands of all layouts and of the next build, where they had restarts enough."""
+    """Each layout's own interval, over the bands of all layouts and of the next build, where they had restarts
+    enough."""
     alone = results.by_layout(record)
     if alone.empty or results.levels_and_zero(record).empty:
         return
@@ -185,7 +187,7 @@ def show_layouts(session: Session, record: Record) -> None:
 
     draw.figure(
         plot,
-        chapter.said(session, "layouts"),
+        chapter.sentence(session, "layouts"),
         f"CDLL over PyDLL on {len(alone)} layouts. Over layouts {draw.text(over)}; the next build "
         f"{draw.bounds(next_build.low, next_build.high)}.",
         data=alone,

@@ -1,4 +1,5 @@
-"""What the sentences of the chapter "Measuring on a noisy machine" name and no form can say: p-values, lists of pairs, and the contest."""
+"""What the sentences of the chapter "Measuring on a noisy machine" name and no form can say: p-values, lists of pairs,
+and the contest."""
 
 from collections.abc import Callable
 from functools import partial
@@ -33,7 +34,10 @@ def winners(session: Session) -> str:
     each = "; ".join(
         f"{pair}, {' and '.join(f'{name} in {n}' for name, n in counts.items())}" for pair, counts in turned.items()
     )
-    return f"On the faster one processes do not agree for {len(turned)} of {len(every)} pairs, by medians of one process: {each}."
+    return (
+        f"On the faster one processes do not agree for {len(turned)} of {len(every)} pairs, by medians of one "
+        f"process: {each}."
+    )
 
 
 def beyond(session: Session) -> str:

@@ -1,4 +1,5 @@
-"""The numbers of the chapter "Measuring on a noisy machine", by name, and its own controls. The rules: claims.toml, sentences.toml."""
+"""The numbers of the chapter "Measuring on a noisy machine", by name, and its own controls. The rules: claims.toml,
+sentences.toml."""
 
 import pandas as pd
 
@@ -131,8 +132,8 @@ def drawn(found: Record) -> Counted | None:
 
 
 def alone(found: Record, hold: bool) -> Share | None:
-    """Of layouts that had enough restarts for an interval of their own, if there are enough of these: those that hold the mean
-    over all layouts, or do not."""
+    """Of layouts that had enough restarts for an interval of their own, if there are enough of these: those that hold
+    the mean over all layouts, or do not."""
     each = results.by_layout(found)
     if each.empty or results.levels_and_zero(found).empty:
         return None

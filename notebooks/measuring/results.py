@@ -1,4 +1,5 @@
-"""What the records of the chapter "Measuring on a noisy machine" say: the talk's tables, spreads, and both intervals."""
+"""What the records of the chapter "Measuring on a noisy machine" say: the talk's tables, spreads, and both
+intervals."""
 
 import dataclasses
 import functools
@@ -48,7 +49,8 @@ def p_value(p: float) -> str:
 
 
 def clock(runs: pd.DataFrame) -> dict[str, float]:
-    """The smallest difference of two readings in a row, and the median time (ns) of a sample that calls an empty lambda."""
+    """The smallest difference of two readings in a row, and the median time (ns) of a sample that calls an empty
+    lambda."""
     return {"step": float(runs.steps[0][0]), "empty sample": float(np.median(runs["empty"][0]))}
 
 
@@ -59,7 +61,10 @@ def compared(samples: tuple[tuple[int, ...], ...], names: tuple[str, ...] = ("fi
 
 
 def pairs(runs: pd.DataFrame) -> pd.DataFrame:
-    """The same for two copies in each process, in the order in which they ran; measured_first: the number of the copy that was."""
+    """What the talk's test says of two copies in each process, in the order in which they ran.
+
+    measured_first: the number of the copy that was measured first.
+    """
     ordered = runs.sort_values("process")
     found = pd.concat([compared(tuple(map(tuple, samples))) for samples in ordered.samples], ignore_index=True)
     return found.assign(measured_first=list(ordered.measured_first) if "measured_first" in ordered else 0)
@@ -83,7 +88,8 @@ def all_separated(found: pd.DataFrame) -> Estimate | str:
 
 
 def by_pair(found: pd.DataFrame) -> pd.DataFrame:
-    """Over processes: how often a pair is called different, how often each is called the faster one, and the median shift.
+    """Over processes: how often a pair is called different, how often each is called the faster one, and the median
+    shift.
 
     Columns pair, different, faster (a dictionary of counts), shift, n.
     """
@@ -111,7 +117,8 @@ def yardstick(copies: pd.DataFrame) -> dict[float, float]:
 
 
 def beyond(found: pd.DataFrame, reach: float) -> dict[str, Share]:
-    """By pair: the processes in which its two lie further apart than this, of all. Single processes, as the copies' are."""
+    """By pair: the processes in which its two lie further apart than this, of all. Single processes, as the copies'
+    are."""
     further = (apart(found) > reach).groupby(found.pair, sort=False)
     return {pair: Share(int(part.sum()), len(part)) for pair, part in further}
 
@@ -133,8 +140,8 @@ def tiny(pairs: pd.DataFrame) -> Share | None:
 
 
 def leaning(pairs: pd.DataFrame) -> dict[str, Share]:
-    """Of the significant pairs: in how many the copy that was measured first has the longer times (`measured`), and in how
-    many the copy that was loaded first (`loaded`). Empty if no pair is significant."""
+    """Of the significant pairs: in how many the copy that was measured first has the longer times (`measured`), and in
+    how many the copy that was loaded first (`loaded`). Empty if no pair is significant."""
     found = pairs[significant(pairs)]
     delta = found["Cliff's delta"]
     if not len(found):
@@ -193,10 +200,11 @@ def false_alarms(found: pd.DataFrame) -> dict[int, Share]:
 
 
 def restart_medians(record: Record) -> pd.DataFrame:
-    """Time of one call over that of the kept reference, by restart, in the process that is restarted and in the kept one.
+    """Time of one call over that of the kept reference, by restart, in the process that is restarted and in the kept
+    one.
 
-    Median over blocks, over its own median of all restarts with one layout. Core, moment and drift are those of the reference,
-    and cancel.
+    Median over blocks, over its own median of all restarts with one layout. Core, moment and drift are those of the
+    reference, and cancel.
     """
     rows = []
     for process, arm in (("restarted", COPIES[0]), ("kept", KEPT)):
@@ -223,10 +231,12 @@ def log_spread(values: np.ndarray) -> np.ndarray:
 
 
 def ratio_of_spreads(one: np.ndarray, other: np.ndarray) -> Location:
-    """Spread of one number over that of another, of independent pairs; the interval is the jackknife's of the logarithm.
+    """Spread of one number over that of another, of independent pairs; the interval is the jackknife's of the
+    logarithm.
 
-    Miller 1968 (Ann. Math. Stat. 39, no. 2) shows it for variances. The mean absolute deviation, here in their place, is
-    changed less by one restart that goes wrong. It holds without normality, and also where the two of a pair go together.
+    Miller 1968 (Ann. Math. Stat. 39, no. 2) shows it for variances. The mean absolute deviation, here in their place,
+    is changed less by one restart that goes wrong. It holds without normality, and also where the two of a pair go
+    together.
     """
     n = len(one)
     if n < MIN_VALUES:
@@ -241,8 +251,8 @@ def ratio_of_spreads(one: np.ndarray, other: np.ndarray) -> Location:
 def restarted_over_kept(record: Record) -> Estimate:
     """Spread of a call's time over restarts: in processes that are restarted, over the same in one that is kept.
 
-    Above 1, new processes differ from each other more than one process differs from itself. Core offsets and drift are in
-    both numbers, and cancel, as each is taken over the reference of its own block.
+    Above 1, new processes differ from each other more than one process differs from itself. Core offsets and drift are
+    in both numbers, and cancel, as each is taken over the reference of its own block.
     """
     logs = np.array([within_layouts(record, arm) for arm in (COPIES[0], KEPT)])
     known = np.isfinite(logs).all(axis=0)
@@ -264,8 +274,9 @@ def half_width(values: np.ndarray) -> float:
 
 
 def pseudo_replication(record: Record) -> tuple[dict[str, float], Interval]:
-    """Half-widths (fractions) of one call's time: over all blocks as if independent, and over restarts. And what restarts have
-    where the same blocks are dealt out to them by chance: the middle of SHUFFLES, and where LEVEL of them lie."""
+    """Half-widths (fractions) of one call's time: over all blocks as if independent, and over restarts. And what
+    restarts have where the same blocks are dealt out to them by chance: the middle of SHUFFLES, and where LEVEL of them
+    lie."""
     times = record.by_restart(GIL, COPIES[0])
     widths = {"blocks": half_width(times), "restarts": half_width(medians(times))}
     rng, there, dealt = np.random.default_rng(0), np.isfinite(times), times.copy()
@@ -282,7 +293,8 @@ def company(record: Record) -> float:
 
 
 def by_company(record: Record, cell: tuple[str, str]) -> tuple[np.ndarray, np.ndarray]:
-    """Logarithms of one cell's times, (restarts, blocks): batches that had company all the time, and batches that had none."""
+    """Logarithms of one cell's times, (restarts, blocks): batches that had company all the time, and batches that had
+    none."""
     share = record.company["/".join(cell)]
     return tuple(
         np.log(record.rows(*cell, discarded)) for discarded in (share < 1 - neighbour.MOST, share > neighbour.MOST)
@@ -292,7 +304,8 @@ def by_company(record: Record, cell: tuple[str, str]) -> tuple[np.ndarray, np.nd
 def slowdowns(record: Record) -> pd.DataFrame:
     """By what company on the core multiplies the time of each of these arms, over restarts that had both.
 
-    Columns arm, company (share of the work that had some), n, value, low, high; NaN bounds if too few restarts had both.
+    Columns arm, company (share of the work that had some), n, value, low, high; NaN bounds if too few restarts had
+    both.
     """
     rows = []
     for arm in (COPIES[0], "PyDLL", EMPTY):
@@ -304,22 +317,24 @@ def slowdowns(record: Record) -> pd.DataFrame:
 
 
 def moved_by_company(record: Record) -> Location:
-    """CDLL over PyDLL in blocks in which both had company, over the same ratio where neither had; NaN bounds if too few."""
+    """CDLL over PyDLL in blocks in which both had company, over the same ratio where neither had; NaN bounds if too
+    few."""
     (busy, quiet), (other_busy, other_quiet) = (by_company(record, cell) for cell in LOADERS_OF_COPIES)
     found = medians(busy - other_busy) - medians(quiet - other_quiet)
     return Location.of(found[np.isfinite(found)], log=True)
 
 
 def copies_compared(record: Record) -> list[Comparison]:
-    """Every pair of copies that was measured; by this session alone, as in the controls: to copies another adds nothing."""
+    """Every pair of copies that was measured; by this session alone, as in the controls: to copies another adds
+    nothing."""
     pairs = list(combinations([(GIL, arm) for arm in COPIES if record.has(GIL, arm)], 2))
     found = [statistics.explained(record, statistics.log_ratios(record, *pair), log=True, of=0) for pair in pairs]
     return [dataclasses.replace(statistics.compare(record, *pair), estimate=one) for pair, one in zip(pairs, found)]
 
 
 def alarms_among(pairs: list[Comparison]) -> int | None:
-    """How many pairs of copies certainly differ by more than is negligible, as in the controls of every run; None if that is not
-    known. The level is the family's: one false alarm in any of them is as rare as one in a single pair."""
+    """How many pairs of copies certainly differ by more than is negligible, as in the controls of every run; None if
+    that is not known. The level is the family's: one false alarm in any of them is as rare as one in a single pair."""
     intervals = [pair.estimate.at(1 - (1 - LEVEL) / len(pairs)) for pair in pairs]
     if not pairs or not all(interval.is_known for interval in intervals):
         return None
@@ -347,11 +362,11 @@ def by_layout(record: Record) -> pd.DataFrame:
 
 
 def levels(record: Record, cells=LOADERS_OF_COPIES) -> pd.DataFrame:
-    """Standard deviation (log scale) that a layout adds to the ratio of two cells, and what is left within layouts: a restart,
-    and the noise of its blocks. With 95 % intervals.
+    """Standard deviation (log scale) that a layout adds to the ratio of two cells, and what is left within layouts: a
+    restart, and the noise of its blocks. With 95 % intervals.
 
-    One-way random effects by the method of moments; layouts with unequal numbers of restarts count by their harmonic mean.
-    Columns level, value, low, high. No rows where no layouts were drawn.
+    One-way random effects by the method of moments; layouts with unequal numbers of restarts count by their harmonic
+    mean. Columns level, value, low, high. No rows where no layouts were drawn.
     """
     logs = pd.Series(statistics.log_ratios_by_restart(record, *cells))
     units = pd.Series([record.units[number].layout for number in record.noise.restarts], dtype="Int64")

@@ -20,8 +20,8 @@ def between(upper: tuple[float, int], lower: tuple[float, int], times: int) -> I
     """Standard deviation that a level adds: from its mean square and that of the level below (each with its degrees of
     freedom), whose difference is `times` its variance.
 
-    The interval is that of Ting et al. 1990 (J. Statist. Comput. Simul. 35, 135-143); its bounds are 0 where the difference
-    may be negative.
+    The interval is that of Ting et al. 1990 (J. Statist. Comput. Simul. 35, 135-143); its bounds are 0 where the
+    difference may be negative.
     """
     (one, n), (other, m), bounds = upper, lower, []
     for tail, sign in zip(TAILS, (-1, 1)):

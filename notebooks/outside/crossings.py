@@ -107,7 +107,7 @@ def answered(text: str):
 
 
 def told(rows: pd.DataFrame) -> pd.DataFrame:
-    """The same rows, with what C got in their outcome, or with where the thread attached as its fate."""
+    """The rows with what C got in their outcome, or with where the thread attached as its fate."""
 
     def outcome(row) -> str:
         if row.refused:
@@ -124,7 +124,8 @@ def told(rows: pd.DataFrame) -> pd.DataFrame:
     return told.assign(fate=home.where(rows.answer.str.contains(" ")))
 
 
-# The table "May I do this?": an action, the experiment and which of its children; what to do else, and children that did it.
+# The table "May I do this?": an action, the experiment and which of its children; what to do else, and children that
+# did it.
 EARLIER, INSIDE = "end threads in atexit", "catch inside"
 WAIT, HELD, LATE = "lock order", "critical sections", "shutdown"
 
@@ -173,7 +174,8 @@ DID_WELL = (
 
 
 def may_i(children: pd.DataFrame, instead: str, cured: pd.DataFrame) -> str:
-    """yes: each child did well, on both builds; only if: each that did `instead` did; no: some did not. "–": none tried."""
+    """yes: each child did well, on both builds; only if: each that did `instead` did; no: some did not. "–": none
+    tried."""
 
     def well(rows: pd.DataFrame) -> bool:
         return rows.fate.fillna(rows.outcome).isin(DID_WELL).all()

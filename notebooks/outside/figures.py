@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ffilab.judge.estimates import Location
-from ffilab.judge.numbers import of
+from ffilab.judge.numbers import numbers_of
 from ffilab.judge.processes import chosen, interval_of
 from ffilab.measure.session import Session
 from ffilab.page import draw
@@ -72,8 +72,9 @@ def plot_prices(figure, found: pd.DataFrame) -> None:
 
 
 def by_build(session: Session, rows: dict[tuple[str, str], str], heads: tuple[str, str], unit: str) -> pd.DataFrame:
-    """A table of numbers with a column for each build; rows: the name of a number without its label, by its two heads."""
-    found = of(session)
+    """A table of numbers with a column for each build; rows: the name of a number without its label, by its two
+    heads."""
+    found = numbers_of(session)
     return pd.DataFrame(
         dict(zip(heads, head))
         | {f"{label}, {unit}": draw.Quantity(found[f"{name}{label}"].estimate) for label in (GIL, FREE_THREADED)}
@@ -83,7 +84,7 @@ def by_build(session: Session, rows: dict[tuple[str, str], str], heads: tuple[st
 
 def versions(session: Session) -> pd.DataFrame:
     """To attach and detach on every interpreter of the session, and why one has no numbers."""
-    found, runs = of(session), session.frame("end of a state")
+    found, runs = numbers_of(session), session.frame("end of a state")
     columns = {
         "at first": f"a state made: 0 {THREADS}, µs on ",
         "after a thread": f"a state made: 1 {THREADS}, µs on ",
@@ -104,7 +105,7 @@ def versions(session: Session) -> pd.DataFrame:
 
 def together(session: Session) -> pd.DataFrame:
     """To attach and detach, by threads at once and by what a process has behind it."""
-    found, rows = of(session), []
+    found, rows = numbers_of(session), []
     for state, before in itertools.product(HOW, (NOTHING, OTHERS_THERE, OBJECT_LEFT)):
         row = {"state": SAID[state], "before": before}
         for label, threads in itertools.product((GIL, FREE_THREADED), TOGETHER):
@@ -169,7 +170,8 @@ CIRCLES_DATA = pd.DataFrame(
 
 
 def plot_circles(figure) -> None:
-    """Three threads, and an arrow for each wait. A circle of arrows never ends. A phone shows the left of a figure first."""
+    """Three threads, and an arrow for each wait. A circle of arrows never ends. A phone shows the left of a figure
+    first."""
     arrow = {"arrowstyle": "->", "shrinkA": 2, "shrinkB": 4, "connectionstyle": "arc3,rad=-0.3"}
     arrow["color"] = draw.INK["light"]
     box = {"boxstyle": "round", "fc": "none", "ec": draw.INK["light"]}
@@ -191,7 +193,8 @@ def plot_circles(figure) -> None:
 
 
 def endings_table(runs: pd.DataFrame, factors: dict[str, str], ms: bool = False) -> pd.DataFrame:
-    """How the children of each case ended, by interpreter. factors: columns of `runs`, with their headings. ms: with their trimmed mean, as in `waiting`."""
+    """How the children of each case ended, by interpreter. factors: columns of `runs`, with their headings. ms: with
+    their trimmed mean, as in `waiting`."""
     runs = runs[runs.outcome != NO_TRIAL[0]]
     # The pair's build without a GIL has most cases, in their order.
     cases = runs.sort_values("interpreter", key=lambda labels: labels != FREE_THREADED, kind="stable")

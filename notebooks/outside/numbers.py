@@ -1,4 +1,5 @@
-"""The numbers of the chapter "Calls from outside", by name, a part for each page. The rules: claims.toml, sentences.toml."""
+"""The numbers of the chapter "Calls from outside", by name, a part for each page. The rules: claims.toml,
+sentences.toml."""
 
 from ffilab.judge.numbers import Makers
 from ffilab.measure.session import Session

@@ -27,6 +27,7 @@ def trials(session: Session, title: str, **which) -> pd.DataFrame | None:
 
 
 def share_of(session: Session, title: str, event: Callable[[pd.DataFrame], pd.Series], **which) -> Share | None:
-    """Children of an experiment for which `event(rows)` is true, among those that tried. An event counts, whatever else ran."""
+    """Children of an experiment for which `event(rows)` is true, among those that tried. An event counts, whatever else
+    ran."""
     rows = trials(session, title, **which)
     return None if rows is None or rows.empty else Share(int(event(rows).sum()), len(rows))

@@ -153,7 +153,8 @@ def between_builds(session: Session, count: int) -> Estimate | None:
 
 
 def longer(session: Session, label: str) -> Estimate | None:
-    """ns that PyThreadState_Delete takes longer with many states before it in the list than with one, in the same processes."""
+    """ns that PyThreadState_Delete takes longer with many states before it in the list than with one, in the same
+    processes."""
     few, many = (
         chosen(session.frame("end beside others"), interpreter=label, others=one).ns.to_numpy(float) for one in OTHERS
     )
@@ -209,7 +210,8 @@ def tool_made_or_kept(session: Session, label: str, tool: str) -> Estimate | Non
 
 
 def local(session: Session, label: str, tool: str, state: str, outcome: str) -> Share | None:
-    """Processes in which a value in a threading.local, over five callbacks, did anything but the opposite, among all."""
+    """Processes in which a value in a threading.local, over five callbacks, did anything but the opposite, among
+    all."""
     rows = chosen(session.frame("threading.local"), interpreter=label, tool=tool, kept=STATES[state])
     return Share(int((rows.outcome != OPPOSITE[outcome]).sum()), len(rows)) if len(rows) else None
 

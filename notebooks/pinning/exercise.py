@@ -1,4 +1,5 @@
-"""The exercises of the chapter "Where threads run": what pinning does here, a function that hands out cores, a quiet core."""
+"""The exercises of the chapter "Where threads run": what pinning does here, a function that hands out cores, a quiet
+core."""
 
 import os
 import random
@@ -11,7 +12,7 @@ import pandas as pd
 
 from ffilab.judge.estimates import Interval, known
 from ffilab.judge.questions import NO, OPEN, YES, above
-from ffilab.judge.selfcheck import said as said_of
+from ffilab.judge.selfcheck import correct_then_fast as said_of
 from ffilab.measure.case import Case
 from ffilab.measure.session import Session
 from ffilab.measure.source import source_of
@@ -42,7 +43,8 @@ ANSWERS = ("faster", "slower", "cannot be told")
 
 
 def over_free(question: str, speeds: pd.DataFrame) -> Interval | None:
-    """Throughput of the placement that a question asks for over that of threads which are not pinned; None if it is not known."""
+    """Throughput of the placement that a question asks for over that of threads which are not pinned; None if it is not
+    known."""
     label, work, placement = ASKED[question]
     found = results.over(speeds, "per_s", placement, FREE, interpreter=label, work=work, threads=2)
     return found.interval if found is not None and known(found.interval) else None
@@ -55,7 +57,8 @@ def told(question: str, speeds: pd.DataFrame) -> str:
 
 
 def check_sides(said: dict[str, str], speeds: pd.DataFrame) -> list[str]:
-    """Are two threads faster or slower there than where nothing is pinned? Against this run, one line for each question."""
+    """Are two threads faster or slower there than where nothing is pinned? Against this run, one line for each
+    question."""
     lines = []
     for question in ASKED:
         answer, one = said.get(question), over_free(question, speeds)
@@ -68,7 +71,8 @@ def check_sides(said: dict[str, str], speeds: pd.DataFrame) -> list[str]:
 
 
 def check_places(place: Callable[[int, set[int]], set[int] | None]) -> list[str]:
-    """Does `place(number, allowed)` hand out cores as it should? Returns what to say, one line each; nothing is pinned."""
+    """Does `place(number, allowed)` hand out cores as it should? Returns what to say, one line each; nothing is
+    pinned."""
     for allowed in ({0, 1}, {2, 5, 7}, {3}, {8, 9, 10, 11}):
         given = [place(number, set(allowed)) for number in range(2 * len(allowed))]
         for number, cores in enumerate(given):
@@ -91,7 +95,8 @@ QUIET_S, ROUNDS = 0.1, 5
 
 
 def check_quiet(session: Session, run: Callable) -> list[str]:
-    """Does the reader's `run` keep the core that measures to itself, and lose no work? Returns what to say, one line each."""
+    """Does the reader's `run` keep the core that measures to itself, and lose no work? Returns what to say, one line
+    each."""
     fixed = {"program": source_of(run=run), "library": LIBRARY, "seconds": QUIET_S, "rounds": ROUNDS, "seed": "{seed}"}
     # Native code, so that no thread waits for another one's GIL.
     runs = session.run("a quiet core", [Case(GIL, quiet, fixed=fixed)], session.budget.repeats, may_fail=True)
@@ -126,7 +131,8 @@ def fault(answered: bool, raised: str, computes: list, allowed: list, measures: 
 
 # [beside]
 def quiet(program, library, seconds, rounds, seed):
-    """The reader's program, and the same with nothing pinned, in turns: where its threads may run, and what they get done."""
+    """The reader's program, and the same with nothing pinned, in turns: where its threads may run, and what they get
+    done."""
     names = {}
     exec(program, names)
     cores, chunk = drawn(seed), chunk_of(NATIVE, library)

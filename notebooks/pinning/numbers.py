@@ -1,4 +1,5 @@
-"""The numbers of the chapter "Where threads run", by name, and its own controls. The rules: claims.toml, sentences.toml."""
+"""The numbers of the chapter "Where threads run", by name, and its own controls. The rules: claims.toml,
+sentences.toml."""
 
 import math
 from collections.abc import Callable

@@ -39,14 +39,15 @@ def centre(frame: pd.DataFrame, name: str, **which) -> Interval | None:
 
 
 def moves(speeds: pd.DataFrame, placement: str, **which) -> Interval | None:
-    """Moves a second of a thread, over processes; None if none is there. What lies below 0 is no part of the interval of a count."""
+    """Moves a second of a thread, over processes; None if none is there. What lies below 0 is no part of the interval
+    of a count."""
     values = column(speeds, "moves", placement=placement, **({"threads": 2} | which)).dropna().to_numpy()
     return location(values).interval.map(lambda bound: max(0.0, bound)) if len(values) else None
 
 
 def spreads(runs: pd.DataFrame) -> pd.DataFrame:
-    """Logarithms of the spread of what one thread measures over its turns, which is the mean absolute deviation of logarithms
-    from their median: a row for each process, a column for each placement."""
+    """Logarithms of the spread of what one thread measures over its turns, which is the mean absolute deviation of
+    logarithms from their median: a row for each process, a column for each placement."""
 
     def log_spread(rates: list[float]) -> float:
         logs = np.log(rates)

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from ffilab.judge.selfcheck import said
+from ffilab.judge.selfcheck import correct_then_fast
 from ffilab.measure.session import Session
 from notebooks.placement import results, story
 from notebooks.placement.story import AT
@@ -33,13 +33,14 @@ SAME_WORK = 0.02
 
 
 def check_mending(session: Session, change: dict[str, str]) -> list[str]:
-    """Is the slow commit with the reader's change as fast as the commit before it, and is its work the same? What to say."""
+    """Is the slow commit with the reader's change as fast as the commit before it, and is its work the same? What to
+    say."""
     versions = {"fast": (AT - 1, []), "slow": (AT, []), "mended": (AT, [change])}
     versions = {name: {"commit": commit, "changes": changes} for name, (commit, changes) in versions.items()}
     names = story.compiled(session, story.commits(session)[results.TRAP], versions)
     wrong = faults(change, results.table(story.counts(session, names)))
     times = story.times(session, "my change", names, 2 * session.budget.repeats)
-    return said(wrong, results.ratio(times, "mended", "fast"))
+    return correct_then_fast(wrong, results.ratio(times, "mended", "fast"))
 
 
 def faults(change: dict[str, str], counts: pd.DataFrame | str) -> list[str]:
@@ -63,10 +64,10 @@ def check_verdicts(verdicts: dict[str, str]) -> list[str]:
     """What to say, one line for each suspect."""
     lines = []
     for name, truth in TRUTH.items():
-        said = verdicts.get(name, "")
-        if said not in ("real", "placement"):
+        correct_then_fast = verdicts.get(name, "")
+        if correct_then_fast not in ("real", "placement"):
             lines.append(f'{name}: still open. Say "real" or "placement".')
-        elif said == truth:
+        elif correct_then_fast == truth:
             lines.append(f"{name}: right.")
         else:
             why = "more instructions than" if truth == "real" else "the same instructions as"

@@ -93,7 +93,8 @@ def shown_distances(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot_distances(figure, rows: pd.DataFrame) -> None:
-    """ns of a call over the number of functions: a point for each process, a line through the medians, named at its end."""
+    """ns of a call over the number of functions: a point for each process, a line through the medians, named at its
+    end."""
     axes = figure.subplots()
     ends = []
     for colour, (distance, name) in zip(draw.PALETTE, SHOWN.items()):
@@ -287,7 +288,8 @@ def hot_table(runs: pd.DataFrame, linked: dict[str, dict]) -> pd.DataFrame:
 
 
 def times_and_misses(runs: pd.DataFrame, counted: dict[str, list[dict] | str]) -> pd.DataFrame:
-    """One row for each order that was timed and counted: name, misses, CPython, benchmark, ratio to the linker's order."""
+    """One row for each order that was timed and counted: name, misses, CPython, benchmark, ratio to the linker's
+    order."""
     parts = []
     for (benchmark, label), of_it in sorted(by_lot(runs).items(), key=lambda lot: list(BUILDS).index(lot[0][1])):
         if not isinstance(counted[label], str):

@@ -1,4 +1,5 @@
-"""The book's own interpreters, linked again and again in other orders (claims D1, D2, D3, D4 and D6). The page quotes it."""
+"""The book's own interpreters, linked again and again in other orders (claims D1, D2, D3, D4 and D6). The page quotes
+it."""
 
 import itertools
 import os
@@ -41,8 +42,8 @@ BUILDS = (GIL, FREE_THREADED)
 
 @dataclass(frozen=True)
 class Size:
-    """How much of it, for each build. copies: of the default; links: of each kind of D6; rounds: of the benchmarks in a profile.
-    A longer run draws more orders: what is asked is how layouts differ."""
+    """How much of it, for each build. copies: of the default; links: of each kind of D6; rounds: of the benchmarks in a
+    profile. A longer run draws more orders: what is asked is how layouts differ."""
 
     orders: int
     copies: int
@@ -68,14 +69,14 @@ def size(session: Session) -> Size:
 LINKED = BUILD / "placement" / "linked"
 # The linker's own order, in which the interpreter is installed as well.
 DEFAULT = "default"
-# D6 compares these two: all functions anywhere in the program, whatever the profile made of them; or the hot ones side by side
-# and all others anywhere.
+# D6 compares these two: all functions anywhere in the program, whatever the profile made of them; or the hot ones side
+# by side and all others anywhere.
 TOGETHER, ANYWHERE = "hot functions together", "hot functions anywhere"
 
 
 def linking(session: Session) -> dict[str, dict]:
-    """By build, what came of linking: `lacking`, why it cannot be linked here, or None; `programs`, name, kind and file of each that
-    runs against the default; `absent`, why there is none of D6, or None."""
+    """By build, what came of linking: `lacking`, why it cannot be linked here, or None; `programs`, name, kind and file
+    of each that runs against the default; `absent`, why there is none of D6, or None."""
     return {label: session.observe("linking", link_all, *linked_how(session, label)) for label in BUILDS}
 
 
@@ -110,8 +111,8 @@ def link_all(label: str, seed: int, orders: int, copies: int, links: int, rounds
 
 
 def shuffle(label: str, program: Path, seed: int, first: list[relink.Function] | None) -> None:
-    """Link functions in random order behind a pad: with None within the parts that the profile made, as a restart of this book
-    does; else those of `first` in their order, and all others anywhere."""
+    """Link functions in random order behind a pad: with None within the parts that the profile made, as a restart of
+    this book does; else those of `first` in their order, and all others anywhere."""
     order, functions = random.Random(seed), relink.functions(label)
     if first is None:
         placed = relink.shuffled(functions, order)
@@ -134,13 +135,15 @@ def where(label: str, file: str) -> Path:
 
 
 def prepare(label: str) -> None:
-    """A folder for the programs of a build, with CPython's library where they look for it: in `lib`, above themselves."""
+    """A folder for the programs of a build, with CPython's library where they look for it: in `lib`, above
+    themselves."""
     (LINKED / label).mkdir(parents=True)
     (LINKED / label / "lib").symlink_to(relink.prefix(label) / "lib")
 
 
 def hottest(program: Path, benchmarks: tuple[str, ...], rounds: int) -> tuple[str, Counter]:
-    """What was counted, samples (perf) or instructions (callgrind), by function. Raises UserError where neither tool can be used."""
+    """What was counted, samples (perf) or instructions (callgrind), by function. Raises UserError where neither tool
+    can be used."""
     lines = "".join(f"{name} {BENCHMARKS[name]}\n" for name in benchmarks)
     with tempfile.TemporaryDirectory() as folder:
         if profile.perf_available() is None:
@@ -194,7 +197,7 @@ def server_command(program: Path, core: int) -> list[str]:
 
 
 def server_environment() -> dict[str, str]:
-    """The same hashes in every process, and nothing of ours that Python heeds."""
+    """Equal hashes in every process, and nothing of ours that Python heeds."""
     return {"PATH": os.environ["PATH"], "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
@@ -226,7 +229,8 @@ class Server:
 
 
 def duels(session: Session, made: dict[str, dict]) -> pd.DataFrame:
-    """Every program against the default of its build. Columns interpreter, name, kind, benchmark, log (of time over the default's)."""
+    """Every program against the default of its build. Columns interpreter, name, kind, benchmark, log (of time over the
+    default's)."""
     how = size(session)
     cases = [
         Step(
@@ -243,8 +247,8 @@ def duels(session: Session, made: dict[str, dict]) -> pd.DataFrame:
 
 
 def duel(program: Path, against: Path, turns: int, seed: int) -> Outcome:
-    """log(time of `program` / time of `against`) by benchmark: both on one core, batch by batch in turns, each from a fresh copy of
-    its file, since other pages of physical memory alone are worth some per cent."""
+    """log(time of `program` / time of `against`) by benchmark: both on one core, batch by batch in turns, each from a
+    fresh copy of its file, since other pages of physical memory alone are worth some per cent."""
     order = random.Random(seed)
     core = order.choice(machine.cores_to_pin() or [-1])
     rows = []
@@ -297,15 +301,17 @@ def count_stalls(label: str, files: dict[str, str], rounds: int) -> list[dict] |
     return rows or f"no order of CPython {label} was linked"
 
 
-# Called before and after each run of a benchmark, and nowhere else: callgrind writes down what it counted since the last time.
+# Called before and after each run of a benchmark, and nowhere else: callgrind writes down what it counted since the
+# last time.
 CLOCK = "time_perf_counter_ns"
 # Of a benchmark's usual loops, one part each: to warm up, and to be counted.
 WARM, COUNTED = 100, 10
 
 
 def misses(session: Session, made: dict[str, dict], cache: Cache) -> dict[str, list[dict] | str]:
-    """D3: by build, instructions and simulated misses of each benchmark in each shuffled order and in the default; or why
-    there are none. One process for each: the next would count the same. The shuffled orders are removed afterwards."""
+    """D3: by build, instructions and simulated misses of each benchmark in each shuffled order and in the default; or
+    why there are none. One process for each: the next would count the same. The shuffled orders are removed
+    afterwards."""
     found = {
         label: session.observe("simulated misses of the orders", count_misses, *missed_how(label, of_it, cache))
         for label, of_it in made.items()
@@ -382,8 +388,9 @@ MOST = 30
 
 
 def hot_functions(session: Session) -> dict | str:
-    """D4: what was counted while the default of the GIL build runs call_method, and by process the total and its hottest functions;
-    or why nothing can take a profile here. Instructions are counted in one process: in each they are the same."""
+    """D4: what was counted while the default of the GIL build runs call_method, and by process the total and its
+    hottest functions; or why nothing can take a profile here. Instructions are counted in one process: in each they are
+    the same."""
     return session.observe("profiles of call_method", take_profiles, *profiled_how(session))
 
 

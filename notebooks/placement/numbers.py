@@ -1,4 +1,5 @@
-"""The numbers of the chapter "Code placement", by name, and its own controls. The rules: claims.toml, sentences.toml."""
+"""The numbers of the chapter "Code placement", by name, and its own controls. The rules: claims.toml,
+sentences.toml."""
 
 import itertools
 import math
@@ -21,7 +22,8 @@ from notebooks.placement.results import NO_TRAP, THRESHOLDS
 
 
 def controls(session: Session) -> list[Control]:
-    """The lottery's own A/A test: the linker's own order against itself. An alarm withholds what random orders are asked for."""
+    """The lottery's own A/A test: the linker's own order against itself. An alarm withholds what random orders are
+    asked for."""
     duels = session.frame("relink lottery")
     found = []
     for label in lottery.BUILDS:
@@ -46,7 +48,7 @@ def known(make: Callable[[], Made]) -> Made:
     return TOO_FEW if isinstance(made, Share) and not made.trials else made
 
 
-def of(session: Session, title: str, make: Callable, *given, **which) -> Callable[[], Made]:
+def number_of(session: Session, title: str, make: Callable, *given, **which) -> Callable[[], Made]:
     """A number of one experiment."""
     return lambda: make(session.frame(title), *given, **which)
 
@@ -54,7 +56,7 @@ def of(session: Session, title: str, make: Callable, *given, **which) -> Callabl
 def of_functions(session: Session) -> Makers:
     """Functions at a distance, by the clock, simulated and counted; a loop, an environment, and the machine."""
 
-    clock = partial(of, session, "distances")
+    clock = partial(number_of, session, "distances")
 
     def longer(runs: pd.DataFrame) -> Counted | str:
         _, slow = results.fits(runs, APART)
@@ -108,7 +110,9 @@ def of_functions(session: Session) -> Makers:
         "KiB of the instruction cache (simulated)": simulation(
             lambda found: edge(found, DENSE) * (DENSE + results.CALL_BYTES) / 1024
         ),
-        "slowest / fastest fifth of the places of a loop": of(session, "alignment of a loop", results.offsets_apart),
+        "slowest / fastest fifth of the places of a loop": number_of(
+            session, "alignment of a loop", results.offsets_apart
+        ),
         "slowest / fastest fifth of the sizes of the environment, random addresses": lambda: environments().get(True),
         "slowest / fastest fifth of the sizes of the environment, fixed addresses": lambda: environments().get(False),
         "ways to choose addresses": lambda: Counted(len(environments())),
@@ -130,7 +134,7 @@ def of_functions(session: Session) -> Makers:
 def of_programs(session: Session) -> Makers:
     """The small machine, and its bisections."""
 
-    machine, bisections = (partial(of, session, title) for title in ("the small machine", "git bisect"))
+    machine, bisections = (partial(number_of, session, title) for title in ("the small machine", "git bisect"))
     timed = partial(machine, results.ratio)
 
     def counted(make: Callable, what: str) -> Callable[[], Made]:

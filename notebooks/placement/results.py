@@ -1,4 +1,5 @@
-"""What the records of the chapter "Code placement" say: what fits into a cache, the lottery's spread, the story's ratios."""
+"""What the records of the chapter "Code placement" say: what fits into a cache, the lottery's spread, the story's
+ratios."""
 
 import dataclasses
 import math
@@ -29,12 +30,13 @@ CALL_BYTES = 5  # of the caller, for each function that it calls
 THRESHOLDS = (1.02, 1.05)
 # The document's slow binary over its fast one.
 PUBLISHED = 1.72
-# Of bisections in which nothing but noise differs, the part that stands: of two new times of equal programs, the first on the fast
-# side of the limit and the second on the slow one.
+# Of bisections in which nothing but noise differs, the part that stands: of two new times of equal programs, the first
+# on the fast side of the limit and the second on the slow one.
 BY_A_COIN = 0.2
 # The range of orders is meant of so many, however many a run has drawn.
 ORDERS = 30
-# The same functions in another order execute the same instructions but for some of the linker's own: by so much they may be off.
+# The same functions in another order execute the same instructions but for some of the linker's own: by so much they
+# may be off.
 SAME_WORK = 0.002
 # Two orders differ by more than so many standard deviations of an order in one pair of twenty, if orders are normal.
 ONE_IN_TWENTY = float(stats.norm.ppf(1 - 1 / 40)) * math.sqrt(2)
@@ -47,7 +49,8 @@ def table(found: list[dict] | str) -> pd.DataFrame | str:
 
 
 def fits(runs: pd.DataFrame, distance: int) -> tuple[float, float]:
-    """How many functions keep their time beyond doubt, 0 if none; and from which on all take too long, infinity if none do. Or NaN."""
+    """How many functions keep their time beyond doubt, 0 if none; and from which on all take too long, infinity if none
+    do. Or NaN."""
     numbers = sorted(int(n) for n in runs[runs.distance == distance].n.unique())
     found = {n: slower_than(runs, distance, PACKED, n) for n in numbers}
     if not all(one.is_known for one in found.values()):
@@ -92,7 +95,8 @@ def offsets_apart(runs: pd.DataFrame) -> Interval:
 
 
 def environments_apart(runs: pd.DataFrame) -> dict[bool, Interval]:
-    """The same for sizes of the environment, with random addresses (True) and without, where both were measured."""
+    """The slowest fifth of all sizes of the environment over the fastest: with random addresses (True) and without,
+    where measured."""
     return {
         bool(random): extremes(np.log(part.pivot(index="bytes", columns="round", values="ns").to_numpy()))
         for random, part in runs.groupby("random")
@@ -110,7 +114,8 @@ def of_build(runs: pd.DataFrame, label: str) -> pd.DataFrame:
 
 
 def centre_by_program(runs: pd.DataFrame, benchmark: str, kind: str) -> pd.Series:
-    """Mean of the logs of its duels by program of a kind (`order`, `copy`, or one of D6); trimmed, from fifteen duels on."""
+    """Mean of the logs of its duels by program of a kind (`order`, `copy`, or one of D6); trimmed, from fifteen duels
+    on."""
     chosen = runs[(runs.benchmark == benchmark) & (runs.kind == kind)]
     return chosen.groupby("name").log.agg(lambda logs: centres(logs.to_numpy())).astype(float)
 
@@ -134,7 +139,8 @@ def itself(runs: pd.DataFrame, benchmark: str) -> Location:
 
 
 def by_round(runs: pd.DataFrame, benchmark: str, kind: str) -> np.ndarray:
-    """Logs of the programs of a kind, shape (programs, rounds that all have); without those that lost half of theirs, or more."""
+    """Logs of the programs of a kind, shape (programs, rounds that all have); without those that lost half of theirs,
+    or more."""
     chosen = runs[(runs.benchmark == benchmark) & (runs.kind == kind)]
     # Counted for each program: another session has other orders, in rounds that go on from the first.
     counted = chosen.assign(round=chosen.groupby("name").cumcount())
@@ -161,7 +167,8 @@ def passing(runs: pd.DataFrame, benchmark: str, kind: str, threshold: float) -> 
 
 
 def passing_by_noise(runs: pd.DataFrame, benchmark: str, threshold: float) -> float:
-    """Of as many programs that do not differ, how many would pass, by the noise of the orders' duels. NaN with too few duels."""
+    """Of as many programs that do not differ, how many would pass, by the noise of the orders' duels. NaN with too few
+    duels."""
     spread = true_spread(runs, benchmark)
     return spread.n * float(stats.norm.sf(np.log(threshold), scale=np.sqrt(spread.noise)))
 
@@ -175,7 +182,8 @@ def missed(found: list[dict] | str, benchmark: str) -> pd.Series | str:
 
 
 def times_and_misses(runs: pd.DataFrame, misses: pd.Series, benchmark: str) -> pd.DataFrame:
-    """One row for each order that was timed and counted: name, log (of its ratio to the copies), misses of a thousand."""
+    """One row for each order that was timed and counted: name, log (of its ratio to the copies), misses of a
+    thousand."""
     chosen = np.log(ratios(runs, benchmark, "order"))
     return pd.DataFrame({"log": chosen, "misses": misses.drop(DEFAULT, errors="ignore")}).dropna().reset_index()
 
@@ -188,7 +196,8 @@ NO_MISSES = "no order misses once in a thousand instructions: what fits into the
 
 
 def more_misses(runs: pd.DataFrame, found: list[dict] | str, benchmark: str) -> Estimate | str | None:
-    """Misses of a thousand instructions in the slower half of the orders less those in the faster half; or why there is none."""
+    """Misses of a thousand instructions in the slower half of the orders less those in the faster half; or why there is
+    none."""
     counted = missed(found, benchmark)
     if not isinstance(counted, str) and counted.max() < MISSES_THAT_MATTER:
         return NO_MISSES
@@ -207,7 +216,8 @@ def more_stalls(runs: pd.DataFrame, found: list[dict] | str, benchmark: str) -> 
 
 
 def as_many_instructions(found: dict[str, list[dict] | str]) -> Estimate | str:
-    """Share of random orders, of all builds and benchmarks, that execute as many instructions as the linker's own order."""
+    """Share of random orders, of all builds and benchmarks, that execute as many instructions as the linker's own
+    order."""
     same = []
     for rows in found.values():
         if isinstance(rows, str):
@@ -240,7 +250,8 @@ def halves_of(
 def five_hottest(found: dict | str) -> Estimate | str:
     """Share of the five hottest functions, a value for each process that was sampled; or why there is none.
 
-    Which are the hottest, the other processes say: chosen and measured by the same samples, they would come out too hot.
+    Which are the hottest, the other processes say: chosen and measured by the same samples, they would come out too
+    hot.
     """
     if isinstance(found, str):
         return found
@@ -305,8 +316,8 @@ def share_of_bisections(bisections: pd.DataFrame, history: str, column: str) -> 
     return Share(int(chosen[column].sum()), len(chosen))
 
 
-# With the trap, those that blame the commit that moved the operations; without one, those whose blamed commit is slow again, and its
-# parent fast again, when both are measured anew.
+# With the trap, those that blame the commit that moved the operations; without one, those whose blamed commit is slow
+# again, and its parent fast again, when both are measured anew.
 blaming = partial(share_of_bisections, history=TRAP, column="found")
 standing = partial(share_of_bisections, history=NO_TRAP, column="stands")
 

@@ -1,4 +1,5 @@
-"""A small machine, its history, and the commit that git bisect blames (claims D1, D2, D3, D5, D6). The page quotes it."""
+"""A small machine, its history, and the commit that git bisect blames (claims D1, D2, D3, D5, D6). The page quotes
+it."""
 
 import os
 import re
@@ -170,8 +171,9 @@ BISECTIONS = {"smoke": 1, "room": 8, "quick": 20, "full": 80}
 
 
 def bisections(session: Session, revisions: dict[str, list[str]]) -> pd.DataFrame:
-    """Many bisections of both histories. Columns history, limit (ns), message (of the commit that was blamed), found (1: the one at
-    the trap's place), before and blamed (ns, measured again), stands (1: the limit lies between them again), log."""
+    """Many bisections of both histories. Columns history, limit (ns), message (of the commit that was blamed), found
+    (1: the one at the trap's place), before and blamed (ns, measured again), stands (1: the limit lies between them
+    again), log."""
     cases = [
         Step(lambda seed, name=name: Outcome(bisect(revisions[name], name), "ok"), {"history": name})
         for name in HISTORIES

@@ -1,4 +1,5 @@
-"""Tools that find a data race without waiting for it: how each is started, and how its answer is read. The page quotes all of it."""
+"""Tools that find a data race without waiting for it: how each is started, and how its answer is read. The page quotes
+all of it."""
 
 import platform
 import re
@@ -35,7 +36,7 @@ def thread_sanitizer(command: list) -> dict:
 
 
 def helgrind(variant: str) -> dict:
-    """The same for the same program as it is, under helgrind."""
+    """What helgrind says of the program as it is."""
     if not shutil.which("valgrind"):
         return {"found": "cannot run here: there is no valgrind (`make doctor` says how to get it)", "report": ""}
     command = ["valgrind", "--tool=helgrind", f"--error-exitcode={HELGRIND_EXIT}", LIBRARIES / "stress", variant]

@@ -90,8 +90,8 @@ ACCOUNTS = ("bank", "safe bank", "fast bank")
 
 
 def as_run_table(runs: pd.DataFrame) -> pd.DataFrame:
-    """The talk's counters and banks, by build and GIL, beside what the talk printed. A process is one trial, however many rounds
-    it has."""
+    """The talk's counters and banks, by build and GIL, beside what the talk printed. A process is one trial, however
+    many rounds it has."""
 
     def row(runs: pd.DataFrame, what: str, **which) -> dict:
         column, unit, factor = ("created", "dollars", 1) if what in ACCOUNTS else ("lost", "%", 100)
@@ -107,7 +107,8 @@ def as_run_table(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def crossed_table(crossed: pd.DataFrame) -> pd.DataFrame:
-    """What the unsafe counter lost, by build, way and number of threads; how its threads met; and what the safe ones lost."""
+    """What the unsafe counter lost, by build, way and number of threads; how its threads met; and what the safe ones
+    lost."""
 
     def row(crossed: pd.DataFrame, **which) -> dict:
         unsafe = {**which, "variant": "unsafe"}
@@ -291,13 +292,15 @@ def borrowed_table(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def remedies(record: Record) -> list[str]:
-    """What was timed, by name, also what a reader has added; without the instrument's own loops and the copy for the A/A test."""
+    """What was timed, by name, also what a reader has added; without the instrument's own loops and the copy for the
+    A/A test."""
     names = dict.fromkeys(cell.partition("/")[2] for cell in record.loops)
     return [name for name in names if not name.startswith((EMPTY, "control")) and name != AGAIN]
 
 
 def remedies_table(record: Record, rivals: pd.DataFrame) -> pd.DataFrame:
-    """What each remedy costs, alone and with others. No Python is in its loop, so there is no empty loop to take off."""
+    """What each remedy costs, alone and with others. No Python is in its loop, so there is no empty loop to take
+    off."""
     rows = []
     for name in remedies(record):
         row = {"remedy": name + (" (not safe)" if name in UNSAFE_REMEDIES else "")}
@@ -352,7 +355,8 @@ def detection_table(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def telling(table: pd.DataFrame) -> pd.Series:
-    """Of that table the rows that teach most: the counters, what is wrong without a data race, and where a tool errs."""
+    """Of that table the rows that teach most: the counters, what is wrong without a data race, and where a tool
+    errs."""
     errs = table[list(TOOLS)].apply(lambda said: said.str.contains("(", regex=False)).any(axis=1)
     return table.variant.str.startswith("counter") | (table["data race"] != table["can be wrong"]) | errs
 

@@ -61,14 +61,16 @@ def bad(session: Session, title: str, column: str, rows=None, disturbed=False, *
 
 
 def ended(session: Session, label: str, what: str) -> Share | None:
-    """Processes of the references that are borrowed, or not, that did not end well. An event counts, whatever else ran."""
+    """Processes of the references that are borrowed, or not, that did not end well. An event counts, whatever else
+    ran."""
     runs = session.frame("borrowed references", disturbed=True)
     runs = runs[(runs.interpreter == label) & (runs.what == what)] if len(runs) else runs
     return Share(int((runs.ended != "ok").sum()), len(runs)) if len(runs) else None
 
 
 def of_the_rules(session: Session) -> Makers:
-    """What claims ask to happen or never to happen: an event counts, whatever else ran, and so does a trial without one."""
+    """What claims ask to happen or never to happen: an event counts, whatever else ran, and so does a trial without
+    one."""
     made: Makers = {}
 
     def events(name: str, title: str, column: str, rows: Callable | None = None, **which) -> None:
@@ -104,8 +106,8 @@ def loop(of_the_post: bool, trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def mean(values) -> Location | None:
-    """The expected value of a run; None if there is no run. Nothing is trimmed: where runs fall into two clusters, a trimmed
-    mean is the centre of neither, and the mean is at least what many runs lose on average."""
+    """The expected value of a run; None if there is no run. Nothing is trimmed: where runs fall into two clusters, a
+    trimmed mean is the centre of neither, and the mean is at least what many runs lose on average."""
     return Location.mean(values) if len(values) else None
 
 

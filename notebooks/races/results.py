@@ -23,7 +23,8 @@ DOLLARS = 1000
 TEAM_SIZES = (e.TWO["threads"], e.THREADS)
 # Of the runs whose call lets others in, so many should have met.
 MUST_MEET = 0.9
-# Two of WINDOWS_NS, one ten times as wide as the other: at both, the model's share is well above what check and act take.
+# Two of WINDOWS_NS, one ten times as wide as the other: at both, the model's share is well above what check and act
+# take.
 NARROW_NS, WIDE_NS = 1_000, 10_000
 
 
@@ -53,7 +54,8 @@ def by_process(runs: pd.DataFrame, column: str, **which) -> np.ndarray:
 
 
 def counter_trials(trials: pd.DataFrame, label: str, way: str, variant: str) -> pd.DataFrame:
-    """The trials of one counter. Threads that did not meet cannot try a lock: of locks only those count in which all met."""
+    """The trials of one counter. Threads that did not meet cannot try a lock: of locks only those count in which all
+    met."""
     rows = chosen(trials, interpreter=label, way=way, variant=variant)
     return rows[rows.met == 1] if variant in SAFE else rows
 
@@ -68,8 +70,8 @@ def difference(one: Location | None, other: Location | None, level: float = LEVE
 
 
 def met(runs: pd.DataFrame, every: bool = True, **which) -> Share | None:
-    """Processes in which all threads of a team were inside of the call at one time: in every one of the rows that `which`
-    chooses, or in any of them. None if there are none of the kind."""
+    """Processes in which all threads of a team were inside of the call at one time: in every one of the rows that
+    `which` chooses, or in any of them. None if there are none of the kind."""
     rows = chosen(runs, **which)
     if rows.empty:
         return None
@@ -124,13 +126,15 @@ def situations(crossed: pd.DataFrame, bank: pd.DataFrame) -> dict[str, Share]:
 
 
 def lossy_apart(crowds: pd.DataFrame) -> Share | None:
-    """Runs that lost updates, among those in which no two threads worked at the same time; None if there were none of these."""
+    """Runs that lost updates, among those in which no two threads worked at the same time; None if there were none of
+    these."""
     lost = crowds.lost[crowds.pairs == 0]
     return Share(int((lost != 0).sum()), len(lost)) if len(lost) else None
 
 
 def crowd_rows(runs: pd.DataFrame) -> pd.DataFrame:
-    """One row for each build, length of work and number of threads: the expected loss, and the median of the overlap."""
+    """One row for each build, length of work and number of threads: the expected loss, and the median of the
+    overlap."""
     of = runs.groupby(["interpreter", "iterations", "threads"], as_index=False)
     return of.agg(lost=("lost", "mean"), overlapped=("overlapped", "median"))
 
@@ -197,7 +201,8 @@ def verdict_on_tool(said: str, race: bool) -> str:
 
 
 def tool_score(found: pd.DataFrame) -> dict[str, dict[str, int]]:
-    """By tool: on how many variants it was right, missed a race, or raised a false alarm. What it could not run is in none."""
+    """By tool: on how many variants it was right, missed a race, or raised a false alarm. What it could not run is in
+    none."""
     score = {tool: {"right": 0, "missed": 0, "false alarms": 0} for tool in TOOLS}
     for row in found.itertuples():
         said = verdict_on_tool(row.found, e.STRESS[row.variant][0])

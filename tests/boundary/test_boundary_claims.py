@@ -1,4 +1,5 @@
-"""The chapter on the boundary: its experiments answer, its claims get what they ask for, and a binding is one folder."""
+"""The chapter on the boundary: its experiments answer, its claims get what they ask for, and a binding is one
+folder."""
 
 import copy
 import re
@@ -7,20 +8,18 @@ import shutil
 from types import SimpleNamespace
 
 import pytest
-from notebooks.boundary.experiment import BINDINGS, name
 from of_chapter import PAIR, Golden, rows_of
 
 from ffilab.judge import ledger, sentences, verdicts
-from ffilab.judge.characteristics import rows as simulated_rows
 from ffilab.judge.claims import declared
-from ffilab.judge.numbers import of
+from ffilab.judge.numbers import numbers_of
 from ffilab.judge.rules import NO, OPEN, YES
-from ffilab.judge.simulation import simulate
 from ffilab.measure.plan import plan
 from ffilab.run.budget import BUDGETS
 from ffilab.run.paths import BY_PRODUCTS, NATIVE
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.boundary import exercise, experiment, looks, results
+from notebooks.boundary.experiment import BINDINGS, name
 from tests.boundary.test_results import profiled
 
 SOURCES = NATIVE / "boundary"
@@ -95,14 +94,6 @@ def judged(session) -> dict[str, dict]:
     return {row["id"]: row for row in ledger.judged(session, whatever_the_controls=True)}
 
 
-def test_what_is_published_is_not_confirmed_by_a_run_that_can_tell_nothing():
-    for claim, row in simulated_rows("boundary", "as published", "full", 1, noise=150).items():
-        if claim != "A11":  # its trees are counted: a run has them, or it has not
-            # One part may be answered by chance, in one of fifty runs; a claim with several hardly is.
-            assert row["verdict"] in (verdicts.OPEN, verdicts.MIXED), claim
-            assert row["size"] != verdicts.AGREES, claim
-
-
 @pytest.mark.parametrize(
     ("both", "answer"),
     [
@@ -114,14 +105,10 @@ def test_what_is_published_is_not_confirmed_by_a_run_that_can_tell_nothing():
     ],
 )
 def test_the_hand_off_holds_is_refuted_or_stays_open(both, answer):
-    session = simulate("boundary", "as published", "full", 3)
     profiles = [profiled(*groups) for groups in both]
-    title = "where the time goes, by process"
     found = {"ctypes CDLL": profiles, "ctypes PyDLL": [profiled(0, taken, rest) for taken, _, rest in both]}
-    session.add_observation(title, {GIL: found, FREE_THREADED: {}})
-    parts = [
-        part for part in judged(session)["A10"]["parts"] if part["kind"] == "side" and part["experiment"] == "corrected"
-    ]
+    row = judged(with_observations({GIL: found, FREE_THREADED: {}}, "no valgrind"))["A10"]
+    parts = [part for part in row["parts"] if part["kind"] == "side" and part["experiment"] == "corrected"]
     assert [part["verdict"] for part in parts] == [answer] * 2
 
 
@@ -164,8 +151,8 @@ def test_claims_without_a_tool_or_a_binding_have_a_reason():
 
 
 def test_the_numbers_that_sentences_name_are_there():
-    found = of(Golden("boundary"))
-    for sentence in sentences.read("boundary").values():
+    found = numbers_of(Golden("boundary"))
+    for sentence in sentences.read_sentences("boundary").values():
         named = [*sentence.poured.values(), *(name for one in sentence.questions for name in (one.number, one.than))]
         assert [name for name in named if name and name[0] != "@" and name not in found] == [], sentence.name
 
@@ -173,7 +160,7 @@ def test_the_numbers_that_sentences_name_are_there():
 def test_where_nothing_can_be_looked_into_the_sentences_say_so():
     session = Golden("boundary")
     session.observed = lambda *_: "no tool"
-    said = dict(sentences.said(session))
+    said = dict(sentences.sentences_of(session))
     assert "not known here: no tool" in said["largest-left"]
     assert "was not measured here" in said["by-the-clock"]
     assert {said["tree-counts"], said["prediction-3"]} == {

@@ -1,7 +1,8 @@
 """Every binding of native/boundary returns the same for the same inputs, on every interpreter present.
 
-Where a tool's contract differs, its binding.toml says how. Speeds are not tested. Each binding answers all of it in one process
-of each interpreter, with Python's debugging allocator: what was freed holds neither the old numbers nor the old pointers.
+Where a tool's contract differs, its binding.toml says how. Speeds are not tested. Each binding answers all of it in one
+process of each interpreter, with Python's debugging allocator: what was freed holds neither the old numbers nor the old
+pointers.
 """
 
 import json

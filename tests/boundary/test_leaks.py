@@ -111,7 +111,8 @@ WANTED = {
 
 LABELS = [interpreter.label for interpreter in installed.present()]
 ON_EACH = [(label, binding) for label in LABELS for binding in BINDINGS]
-# PyO3 0.27, which stands in there, keeps a reference to the class for each object that it makes: 0.30 does not, elsewhere.
+# PyO3 0.27, which stands in there, keeps a reference to the class for each object that it makes: 0.30 does not,
+# elsewhere.
 KNOWN = {("3.13t", "PyO3"): {"references to C"}}
 
 
@@ -153,8 +154,8 @@ def test_no_binding_leaks(label, binding):
     known = KNOWN.get((label, binding), set())
     leaks = {signature: set(one.get("leaks", ())) for signature, one in found.items()}
     assert set().union(*leaks.values()) >= known
-    # In a process that does nothing else, with many more calls: what another signature left behind does not come again, and
-    # what fills and empties (frees that 3.13t puts off) does not go on growing.
+    # In a process that does nothing else, with many more calls: what another signature left behind does not come again,
+    # and what fills and empties (frees that 3.13t puts off) does not go on growing.
     for signature in [signature for signature, those in leaks.items() if those - known]:
         again = checked(label, binding, 30 * CALLS, 5, "--signature", signature)[signature]
         assert not set(again["leaks"]) - known, (signature, again)

@@ -1,4 +1,5 @@
-"""One file of the limited API serves many interpreters: abi3 those with a GIL, abi3t those from 3.15 on with a GIL or without."""
+"""One file of the limited API serves many interpreters: abi3 those with a GIL, abi3t those from 3.15 on with a GIL or
+without."""
 
 import re
 import shutil

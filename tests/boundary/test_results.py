@@ -1,17 +1,18 @@
-"""The analysis of the chapter on the boundary finds what was put in; the choice of a binding, call paths, processes that died, sizes."""
+"""The analysis of the chapter on the boundary finds what was put in; the choice of a binding, call paths, processes
+that died, sizes."""
 
 import shutil
 import subprocess
 
 import pandas as pd
 import pytest
-from notebooks.boundary.experiment import BINDINGS
 from of_chapter import Golden
 
 from ffilab.measure.instructions import Node
 from ffilab.run.paths import NATIVE
 from ffilab.setup.catalogue import GIL
 from notebooks.boundary import exercise, experiment, looks, results
+from notebooks.boundary.experiment import BINDINGS
 
 RECORD = Golden("boundary").timed("matrix")
 
@@ -47,7 +48,8 @@ def test_the_choice_of_a_binding_is_checked(choice, parser, plugin):
 
 
 def profiled(taken: float, libffi: float, rest: float = 20, how: str = "perf cpu-clock") -> dict:
-    """A profile of one process, with samples in and beside the two groups that A10 speaks of, and in the rest of ctypes."""
+    """A profile of one process, with samples in and beside the two groups that A10 speaks of, and in the rest of
+    ctypes."""
     samples = {
         "ffi_call": libffi,
         "take_gil": taken,

@@ -65,7 +65,8 @@ def test_every_binding_calls_the_same_code(labels):
 
 
 def test_no_module_calls_the_library_through_a_table(labels):
-    """Calls within a module are direct; ctypes and cffi's ABI mode look the functions up once, when they load the library."""
+    """Calls within a module are direct; ctypes and cffi's ABI mode look the functions up once, when they load the
+    library."""
     for label in labels:
         folder = NATIVE_OUT / "boundary" / soabi(load(BY_LABEL[label]))
         modules = [path for path in folder.rglob("*.so") if path.name != "libboundary.so"]

@@ -1,4 +1,5 @@
-"""A source of CPython that compiles in a second: the code that fetches, unpacks, builds and installs it is the book's own."""
+"""A source of CPython that compiles in a second: the code that fetches, unpacks, builds and installs it is the book's
+own."""
 
 import hashlib
 import io
@@ -57,8 +58,8 @@ def real() -> str:
 
 
 def tarball(folder: Path, padding: int = 0, functions: int = 1) -> str:
-    """Write the tarball into a mirror's folder; its SHA-256. padding: bytes that nothing compresses. functions: in its one
-    source; a thousand of them are work for a compiler."""
+    """Write the tarball into a mirror's folder; its SHA-256. padding: bytes that nothing compresses. functions: in its
+    one source; a thousand of them are work for a compiler."""
     files = {
         "configure": CONFIGURE,
         "Makefile": MAKEFILE,

@@ -144,7 +144,8 @@ def part(tree: Path, name: str) -> psutil.Process:
 
 
 def is_ours(said: str) -> bool:
-    """Does what was said hold a traceback of our own code? Python's own start may show one: no program can prevent that."""
+    """Does what was said hold a traceback of our own code? Python's own start may show one: no program can prevent
+    that."""
     return "Traceback" in said and bool(re.search(r'File "[^"]*/ffilab/[^"]*", line [1-9]', said))
 
 

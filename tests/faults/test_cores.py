@@ -18,7 +18,7 @@ from ffilab.judge import statistics
 from ffilab.measure import runner
 from ffilab.measure.plan import Arm, plan
 from ffilab.measure.plan import controls as control_arms
-from ffilab.measure.record import read
+from ffilab.measure.record import read_record
 from ffilab.run import machine, settings
 from ffilab.run import quota as quotas
 from ffilab.run.paths import ROOT
@@ -92,7 +92,8 @@ def own_group(controller):
 
 @contextlib.contextmanager
 def half_a_core():
-    """At most half a core's time, by a control group, for this process and what it starts; skipped where none can be made."""
+    """At most half a core's time, by a control group, for this process and what it starts; skipped where none can be
+    made."""
     above = own_group("cpu")
     if above is None:
         pytest.skip("no control groups here")
@@ -161,9 +162,9 @@ def test_a_quota_is_read_from_its_control_group(tmp_path, monkeypatch, what):
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
-    plain = quotas.read
+    plain = quotas.read_text
     monkeypatch.setattr(quotas, "CGROUPS", tmp_path)
-    monkeypatch.setattr(quotas, "read", lambda path: name if path == "/proc/self/cgroup" else plain(path))
+    monkeypatch.setattr(quotas, "read_text", lambda path: name if path == "/proc/self/cgroup" else plain(path))
     assert (quotas.cores(), quotas.throttled_s(quotas.cgroups())) == (0.5, 2.5)
 
 
@@ -179,7 +180,8 @@ runner.run(test_cores.twins(BUDGETS["smoke"], 1, batch_ms=5), Path({folder!r}))
 
 
 def disturbed(folder, disturb):
-    """The record of a run in a process of its own, which gets to work and is then disturbed: `disturb(process, path)`."""
+    """The record of a run in a process of its own, which gets to work and is then disturbed: `disturb(process,
+    path)`."""
     path = folder / "twins.jsonl"
     code = RUN.format(root=str(ROOT), tests=str(ROOT / "tests"), folder=str(folder))
     environment = clean_environment(
@@ -190,7 +192,7 @@ def disturbed(folder, disturb):
         disturb(process, path)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 0, said
-    return read(path)
+    return read_record(path)
 
 
 @pytest.mark.full
@@ -222,7 +224,7 @@ def test_a_core_that_is_taken_away_is_not_used_any_more(tmp_path):
 
     def take_away(process, path):
         os.sched_setaffinity(process.pid, {kept})
-        marks.append(read(path).restarts[-1]["restart"])
+        marks.append(read_record(path).restarts[-1]["restart"])
 
     record = disturbed(tmp_path / "run", take_away)
     later = {restart["cpu"] for restart in record.restarts if restart["restart"] > marks[0] + 1}

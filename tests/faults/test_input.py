@@ -266,13 +266,13 @@ def written(folder, text, chapter="c"):
 def test_claims(tmp_path, mistake):
     text, says = MISTAKES[mistake]
     with pytest.raises(UserError, match=says) as caught:
-        claims.read(written(tmp_path, text), "c")
+        claims.read_claims(written(tmp_path, text), "c")
     assert "claims.toml" in str(caught.value)
 
 
 def test_good_claims(tmp_path):
     for text in (one(), one(size()), one('{kind = "never", number = "x", rate = 0.1}'), one(rule(interest="-0.1"))):
-        assert len(claims.read(written(tmp_path, text), "c").claims) == 1
+        assert len(claims.read_claims(written(tmp_path, text), "c").claims) == 1
 
 
 def test_id_twice(tmp_path, monkeypatch):

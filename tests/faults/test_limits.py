@@ -17,7 +17,7 @@ from ffilab.measure import case, foreign, runner
 from ffilab.measure import session as sessions
 from ffilab.measure.case import Case
 from ffilab.measure.plan import Arm, controls, plan
-from ffilab.measure.record import read
+from ffilab.measure.record import read_record
 from ffilab.measure.workers import Worker, WorkerFailed
 from ffilab.run import machine
 from ffilab.run.errors import UserError
@@ -55,8 +55,8 @@ def test_no_more_files(smoke, tmp_path):
     before, said = open_files(), set()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     free = [number for number in range(1000) if str(number) not in before]
-    # Enough to look for the interpreter, and then none for the record, or for one of the pipes of one of three workers: until
-    # there are enough.
+    # Enough to look for the interpreter, and then none for the record, or for one of the pipes of one of three workers:
+    # until there are enough.
     for further in range(1, 40):
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (free[further], hard))
@@ -83,7 +83,7 @@ def test_no_more_processes(smoke, tmp_path, monkeypatch):
         with pytest.raises(UserError, match="ulimit -u"):
             runner.run(limited(smoke), tmp_path)
     assert_nothing_is_left(before)
-    assert read(tmp_path / "limits.jsonl").cut_off
+    assert read_record(tmp_path / "limits.jsonl").cut_off
 
 
 def test_no_more_memory():

@@ -15,15 +15,15 @@ import pytest
 
 from faults import small
 from ffilab.judge import again, runs
-from ffilab.judge.simulation import timed
 from ffilab.measure import foreign
 from ffilab.measure.lines import Writer
 from ffilab.measure.plan import EMPTY, control_pair
-from ffilab.measure.record import MAIN, read
+from ffilab.measure.record import MAIN, read_record
 from ffilab.page import draw
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.run.subprocesses import explain_os_errors
+from tests.made_up import timed
 from tests.of_chapter import write
 
 # Loaders has timed plans, processes and observations, and few of each.
@@ -71,7 +71,7 @@ def change(path, kind, how):
 
 
 def test_the_records_are_good(path, folder):
-    assert not read(path).cut_off
+    assert not read_record(path).cut_off
     foreign.check(path)
     assert again.rows(folder)
 
@@ -84,21 +84,21 @@ def test_a_last_line_that_is_cut_off_costs_nothing_else(path):
     last = len(whole) - len(whole.splitlines(keepends=True)[-1])
     for end in (last, last + 1, last + 20, len(whole) - 2):
         path.write_bytes(whole[:end])
-        found = read(path)
+        found = read_record(path)
         assert found.cut_off
         assert len(found.blocks) == 18
     refused(lambda: runs.report((path, path)), "cut off")
 
 
 def test_a_flipped_bit_is_seen_wherever_it_is(path):
-    whole, original = path.read_bytes(), read(path)
+    whole, original = path.read_bytes(), read_record(path)
     rng, seen = np.random.default_rng(7), 0
     for place in rng.integers(0, len(whole) - 1, 100):
         spoiled = bytearray(whole)
         spoiled[place] ^= 1 << int(rng.integers(8))
         path.write_bytes(spoiled)
         try:
-            found = read(path)
+            found = read_record(path)
         except UserError:
             seen += 1
         else:
@@ -122,14 +122,14 @@ def test_a_flipped_bit_is_seen_wherever_it_is(path):
 )
 def test_lines_that_were_not_written_so(path, spoil, words):
     path.write_bytes(b"".join(spoil(path.read_bytes().splitlines(keepends=True))))
-    refused(lambda: read(path), words, str(path))
+    refused(lambda: read_record(path), words, str(path))
 
 
 def test_what_is_no_record(path, tmp_path):
-    refused(lambda: read(tmp_path), "is a folder")
-    refused(lambda: read(tmp_path / "none"), "no record")
+    refused(lambda: read_record(tmp_path), "is a folder")
+    refused(lambda: read_record(tmp_path / "none"), "no record")
     change(path, "run", lambda line: line.update(format=99))
-    refused(lambda: read(path), "99", "the version that wrote it")
+    refused(lambda: read_record(path), "99", "the version that wrote it")
 
 
 # ---- each kind of line, with something in it that no measurement writes ----
@@ -205,7 +205,8 @@ def test_a_chapter_reads_its_own_records_without_the_library_that_checks(folder)
     """The interpreters of the chapters do not have it."""
     code = (
         "import sys; sys.modules['fastjsonschema'] = None\n"
-        "from pathlib import Path; from ffilab.measure.foreign import newest; from ffilab.measure.reading import Reading\n"
+        "from pathlib import Path; from ffilab.measure.foreign import newest; from ffilab.measure.reading import "
+        "Reading\n"
         f"session = Reading('loaders', newest(Path({str(folder)!r}), 'loaders'))\n"
         "print(len(session.timed('calls').blocks) > 0, 'fastjsonschema' in str(sys.modules.get('fastjsonschema')))"
     )
@@ -313,7 +314,7 @@ def test_a_full_disk_costs_one_line(tmp_path):
         ended = subprocess.run(
             [sys.executable, "-c", FILL, place], cwd=ROOT, capture_output=True, text=True, timeout=60
         )
-        found = read(place / "x.jsonl")
+        found = read_record(place / "x.jsonl")
     assert (ended.returncode, "is full" in ended.stderr, "Traceback" in ended.stderr) == (1, True, False)
     assert found.cut_off
     assert found.observations

@@ -33,7 +33,8 @@ def ended(run, tree, seconds=60):
 def sweep(tree):
     """What the next run does first."""
     code = (
-        "from ffilab import bootstrap; from ffilab.run import subprocesses; bootstrap.lock_folder(); subprocesses.end_leftovers(); "
+        "from ffilab import bootstrap; from ffilab.run import subprocesses; bootstrap.lock_folder(); "
+        "subprocesses.end_leftovers(); "
         "from ffilab.page import execute; execute.sweep()"
     )
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(tree)}

@@ -1,12 +1,14 @@
-"""Make the golden records again, from the newest complete session of every chapter: `python tests/golden/make.py RECORDS [FOLDER]`.
+"""Make the golden records again, from the newest complete session of every chapter: `python tests/golden/make.py
+RECORDS [FOLDER]`.
 
-A golden record is a real one, cut down: the first restarts and blocks of a timed plan, the first rounds of every experiment.
-Pages and verdicts are made from them in the tests, in seconds and without measuring; nothing about a machine is concluded
-from them. What they say is kept in tests/snapshots.
+A golden record is a real one, cut down: the first restarts and blocks of a timed plan, the first rounds of every
+experiment. Pages and verdicts are made from them in the tests, in seconds and without measuring; nothing about a
+machine is concluded from them. What they say is kept in tests/snapshots.
 
-The other folders are real, too, measured at `smoke` (FOLDER is where they go). tests/golden-poor: on one core (`taskset -c 0`, or 1), with a PATH on
-which there is no lld, valgrind, perf, gdb, cargo and rustc, also when the native code was built. tests/golden-small-pages: in a
-process that may have no huge pages (`prctl(PR_SET_THP_DISABLE)`, which children inherit).
+The other folders are real, too, measured at `smoke` (FOLDER is where they go). tests/golden-poor: on one core (`taskset
+-c 0`, or 1), with a PATH on which there is no lld, valgrind, perf, gdb, cargo and rustc, also when the native code was
+built. tests/golden-small-pages: in a process that may have no huge pages (`prctl(PR_SET_THP_DISABLE)`, which children
+inherit).
 """
 
 import json
@@ -22,14 +24,16 @@ from ffilab.run.errors import UserError
 
 HERE = Path(__file__).parent
 RESTARTS, BLOCKS, ROUNDS = 4, 3, 4
-# A calibration that is cut down fails, and what rests on it is then withheld; a benchmark of the third step takes eight rounds.
+# A calibration that is cut down fails, and what rests on it is then withheld; a benchmark of the third step takes eight
+# rounds.
 MORE_ROUNDS = {"two at once": 20, "a benchmark, restarted": 24}
 # What a page needs of an interpreter's packages is few of them.
 PACKAGES = ("numpy", "scipy", "pandas", "seaborn")
 
 
 def restarts_that_stay(lines: list[dict]) -> set[int]:
-    """The first restarts, for each of them the next one with the same layout, if one came twice, and that of the default link."""
+    """The first restarts, for each of them the next one with the same layout, if one came twice, and that of the
+    default link."""
     planned = [line for line in lines if line["kind"] == "restart" and not line["again"]]
     drawn = {line["restart"]: line.get("layout") for line in planned if not line["default"]}
     first = [number for number in drawn if number < RESTARTS]

@@ -1,4 +1,5 @@
-"""What may cross: what is caught inside ends well on every interpreter, a wall ends the process; numbers count children."""
+"""What may cross: what is caught inside ends well on every interpreter, a wall ends the process; numbers count
+children."""
 
 import pandas as pd
 import pytest

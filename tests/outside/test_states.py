@@ -1,4 +1,5 @@
-"""Thread states, and how tools attach: every tool calls back, a kept state keeps, the clock is read as often as the loop says."""
+"""Thread states, and how tools attach: every tool calls back, a kept state keeps, the clock is read as often as the
+loop says."""
 
 import itertools
 
@@ -15,7 +16,8 @@ FOLDER = {"folder": experiment.FOLDER}
 
 
 def called(tool, folder):
-    """Callbacks of two threads, by whether a state is kept: how many came, how many times were noted, and how many threads they saw."""
+    """Callbacks of two threads, by whether a state is kept: how many came, how many times were noted, and how many
+    threads they saw."""
     import threading
 
     rows = []

@@ -11,9 +11,7 @@ import pytest
 from faults import small
 from of_chapter import LABELS, outcome_of
 
-from ffilab.judge import ledger
 from ffilab.judge.estimates import Share
-from ffilab.judge.simulation import TRUTHS, simulate
 from ffilab.measure.source import source_of
 from ffilab.setup.catalogue import GIL
 from native.outside.children import children
@@ -174,11 +172,3 @@ def test_a_table_counts_how_children_ended():
     assert table.to_dict("records") == [
         {"the thread": "kept", f"CPython {GIL}": "process hangs: 1 of 3; thread hangs, process ends: 2 of 3; 5 ms"}
     ]
-
-
-@pytest.mark.parametrize("truth", TRUTHS)
-def test_made_up_records_bring_the_verdict_that_is_true(truth):
-    session = simulate("outside", truth, noise=0)
-    of = {row["id"]: row["verdict"] for row in ledger.judged(session, True)}
-    for claim in ("E2", "E3", "E9", "E10", "E11", "E12", "E13", "E14", "E15", "E18", "E19", "E20"):
-        assert (of[claim] == "holds") == (truth in ("as published", "half the size")), (claim, of[claim])

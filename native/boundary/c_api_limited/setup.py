@@ -2,8 +2,9 @@ import sysconfig
 
 from setuptools import Extension, setup
 
-# Built with the GIL, the file is abi3 and serves every CPython with a GIL from 3.13 on. Built without it, the file is abi3t and
-# serves every CPython from 3.15 on, with a GIL too. setuptools takes the name of the file and the tag of the wheel from the build.
+# Built with the GIL, the file is abi3 and serves every CPython with a GIL from 3.13 on. Built without it, the file is
+# abi3t and serves every CPython from 3.15 on, with a GIL too. setuptools takes the name of the file and the tag of the
+# wheel from the build.
 ABI3T = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 
 library = ["../library/boundary.c", "../library/counter.cpp"]

@@ -1,4 +1,5 @@
-"""OLDEST: the first version that the wheel for the stable ABI is to serve. The file in it is for the stable ABI in any case."""
+"""OLDEST: the first version that the wheel for the stable ABI is to serve. The file in it is for the stable ABI in any
+case."""
 
 import os
 

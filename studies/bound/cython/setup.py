@@ -1,4 +1,5 @@
-"""OLDEST: the first version that the wheel for the stable ABI is to serve, such as cp313; abi3t, where the build has no GIL."""
+"""OLDEST: the first version that the wheel for the stable ABI is to serve, such as cp313; abi3t, where the build has no
+GIL."""
 
 import os
 import sysconfig

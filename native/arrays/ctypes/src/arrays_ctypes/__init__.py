@@ -1,4 +1,5 @@
-"""Arrays in and out through ctypes: `ndpointer` checks what comes in, `interface` takes the address as the object says it."""
+"""Arrays in and out through ctypes: `ndpointer` checks what comes in, `interface` takes the address as the object says
+it."""
 
 import ctypes
 import sys
@@ -8,8 +9,8 @@ NAME = "libarrays.dylib" if sys.platform == "darwin" else "libarrays.so"
 
 
 def load():
-    """The library with functions of its own, as each caller declares their arguments: `numpy.ctypeslib.load_library` hands the
-    same ones to all."""
+    """The library with functions of its own, as each caller declares their arguments: `numpy.ctypeslib.load_library`
+    hands the same ones to all."""
     library = ctypes.CDLL(str(Path(__file__).with_name(NAME)))
     library.ends.restype = library.weigh.restype = ctypes.c_double
     library.where.restype = ctypes.c_size_t

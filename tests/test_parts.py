@@ -1,0 +1,59 @@
+"""The generated parts of pages, letter by letter: made from the golden records, as in a copy whose pages are not
+executed yet.
+
+To change one on purpose, run `python3 ffilab/bootstrap.py test tests/test_parts.py --renew`, and look at `git diff
+tests/snapshots`.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ffilab.page import advice, parts, words
+from ffilab.page.fold import LANGUAGES
+from tests.source_pages import source_tree
+from tests.test_front import copy_of
+
+SNAPSHOTS = Path(__file__).with_name("snapshots") / "parts"
+EVERY = [
+    *(("", name) for name in (*parts.PARTS, *parts.IN_EACH_LANGUAGE)),
+    *((language, name) for language in LANGUAGES for name in parts.IN_EACH_LANGUAGE),
+]
+# Of a figure's bytes, and so of its library.
+NAME_OF_FILE = re.compile(r"-[0-9a-f]{8,}(?=[-.])")
+
+
+def made(tree: Path, language: str, name: str, copy: advice.Copy) -> str:
+    with words.speaking(language):
+        part = (parts.PARTS | parts.IN_EACH_LANGUAGE)[name]
+        return NAME_OF_FILE.sub("", part(tree, copy))
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    return source_tree(tmp_path_factory.mktemp("tree"))
+
+
+@pytest.mark.parametrize(("language", "name"), EVERY, ids=lambda value: value or "English")
+def test_a_part_says_what_it_said(tree, language, name, pytestconfig):
+    file, shown = SNAPSHOTS / language / f"{name}.md", made(tree, language, name, copy_of("measured"))
+    if pytestconfig.getoption("--renew"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(shown)
+    assert shown == file.read_text()
+
+
+@pytest.mark.parametrize("name", [*parts.PARTS, *parts.IN_EACH_LANGUAGE])
+def test_a_part_is_made_where_nothing_was_measured(tree, name):
+    assert made(tree, "", name, advice.Copy({})).strip()
+
+
+def test_every_part_is_written_and_every_page_finds_what_it_includes(tree):
+    parts.write(tree, advice.Copy({}))
+    root = Path(__file__).parent.parent / "book"
+    asked = {
+        found for page in root.glob("*.md") for found in re.findall(r"\{include\} (_generated/\S+)", page.read_text())
+    }
+    assert asked
+    assert not [path for path in asked if not (tree / "book" / path).exists()]
