@@ -175,8 +175,7 @@ class Quantity:
 
     @property
     def columns(self) -> dict[str, float | str]:
-        """Its cells of a CSV file, by how the names of their columns end: at full precision, in its unit. Only words if
-        there is no number."""
+        """Cells of a CSV file by how their columns end, at full precision and in its unit; words without a number."""
         if self.estimate is None or math.isnan(self.estimate.interval.value):
             return {"": str(self)}
         value, low, high = (part * self.factor for part in astuple(self.estimate.interval))
@@ -187,15 +186,14 @@ class Quantity:
         """What a notebook keeps of it; JSON has no infinity, and pandas writes ten digits."""
         if self.estimate is None:
             return str(self)
-        interval = [repr(float(part)) for part in astuple(self.estimate.interval)]
-        return {"interval": interval, "unit": self.unit, "factor": self.factor, "signed": self.signed}
+        return vars(self) | {"estimate": [repr(float(part)) for part in astuple(self.estimate.interval)]}
 
     @classmethod
     def read(cls, kept):
         """Read a kept cell of a table, also one that is no quantity."""
         if not isinstance(kept, dict):
             return kept
-        return cls(Interval(*map(float, kept["interval"])), kept["unit"], kept["factor"], kept["signed"])
+        return cls(**kept | {"estimate": Interval(*map(float, kept["estimate"]))})
 
 
 def cell(found):
@@ -208,20 +206,18 @@ def summary(
 ) -> pd.DataFrame:
     """Return a row for each combination of values in the columns `by` that `frame` has.
 
-    by: the values that are known beforehand, in their order; others follow, sorted. columns: by title, a function of
-    the frame that takes a combination as keywords; or one such function that gives the cells of a row by title. count:
-    title of the last column, the rows of a combination; empty for none.
+    by: the values that are known beforehand, in their order; others follow, sorted. columns: by title, a function of the
+    frame that takes a combination as keywords; or one such function that gives the cells of a row by title. count: title of
+    the last column, the rows of a combination; empty for none.
     """
     frame = frame.reindex(columns=[*by]) if frame.empty else frame
     orders = {name: [*known, *sorted({*frame[name].dropna()}.difference(known))] for name, known in by.items()}
     groups = frame.groupby([pd.Categorical(frame[name], order) for name, order in orders.items()], observed=True)
+    said = columns if callable(columns) else lambda *a, **k: {title: of(*a, **k) for title, of in columns.items()}
     rows = []
     for which, part in groups:
         case = dict(zip(by, which))
-        found = (
-            columns(frame, **case) if callable(columns) else {title: of(frame, **case) for title, of in columns.items()}
-        )
-        cells = {title: cell(one) for title, one in found.items()}
+        cells = {title: cell(found) for title, found in said(frame, **case).items()}
         rows.append({**case, **cells, **({count: len(part)} if count else {})})
     return pd.DataFrame(rows, columns=None if rows else [*by]).rename(columns={"interpreter": "CPython"})
 
@@ -318,16 +314,15 @@ def folded(title: str, shown: str) -> str:
 
 def arms(record: Record) -> None:
     """Display every arm of a run, in a fold, with what its controls say: also those that a reader has added."""
-    rows = [
+    frame = pd.DataFrame(
         {"arm": arm, "CPython": label, "ns a pass": Quantity(statistics.per_call(record, (label, arm)))}
         for label, arm in (cell.split("/", 1) for cell in record.loops)
         if not arm.startswith((EMPTY, "control"))
-    ]
+    )
     checks = controls.settled(controls.of_record(record.run["plan"]["name"], record))
     failed = [controls.check_in_words(check) for check in checks if not check.passed]
     said = f"failed: {'; '.join(failed)}" if failed else f"all {len(checks)} passed"
     title = f"Every arm of this run, the loop included. Controls: {html.escape(said)}"
-    frame = pd.DataFrame(rows)
     display(HTML(folded(title, rows_of(frame) + csv_link(frame, "arms"))))
 
 

@@ -61,11 +61,7 @@ def in_order() -> list[Chapter]:
 
 def course_page() -> str:
     """Show the minutes that each chapter states, and the Jupyter kernel that it needs."""
-    rows = []
-    for chapter in in_order():
-        stated = chapter.minutes.values()
-        rows.append((chapter, *(sum(page.get(part, 0) for page in stated) for part in ("teaching", "exercises"))))
-    return filled("course.md", rows=rows)
+    return filled("course.md", chapters=in_order())
 
 
 def minutes_page(sessions: Mapping[str, Reading | None]) -> str:

@@ -32,20 +32,18 @@ def code_of_locks(code: list[dict]) -> pd.DataFrame:
 
 def taxes(session: Session) -> pd.DataFrame:
     """The tax by version, beside what the documentation says."""
-    rows = []
     kinds = (*results.KINDS, "boundary", f"boundary, {GIL_ON}")
-    for version, kind in itertools.product(both_builds(session.interpreters), kinds):
-        if tax := numbers_of(session)[f"{kind}, {version}t / {version}"].estimate:
-            rows.append(
-                {
-                    "version": f"{version}t / {version}",
-                    "operations": kind,
-                    "times as long": draw.Quantity(tax),
-                    "n (layouts)": tax.n,
-                    "documented": SOURCES[version].documented_tax,
-                }
-            )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(
+        {
+            "version": f"{version}t / {version}",
+            "operations": kind,
+            "times as long": draw.Quantity(tax),
+            "n (layouts)": tax.n,
+            "documented": SOURCES[version].documented_tax,
+        }
+        for version, kind in itertools.product(both_builds(session.interpreters), kinds)
+        if (tax := numbers_of(session)[f"{kind}, {version}t / {version}"].estimate)
+    )
 
 
 def boundary_calls(session: Session) -> pd.DataFrame:

@@ -196,11 +196,10 @@ def show_layouts(session: Session, record: Record) -> None:
 
 def collector(found: dict[str, Location]) -> pd.DataFrame:
     """What the collector costs, by what is done."""
-    rows = [
-        {"statement": what, "time, collector on / off": draw.Quantity(one.at()), "n, layouts": one.n}
+    return pd.DataFrame(
+        {"statement": what, "time, collector on / off": draw.Quantity(one), "n, layouts": one.n}
         for what, one in found.items()
-    ]
-    return pd.DataFrame(rows)
+    )
 
 
 def copies(pairs: list[Comparison]) -> pd.DataFrame:

@@ -76,11 +76,9 @@ def by_build(session: Session, rows: dict[tuple[str, str], str], heads: tuple[st
     heads."""
     found = numbers_of(session)
     return pd.DataFrame(
-        [
-            dict(zip(heads, head))
-            | {f"{label}, {unit}": draw.Quantity(found[f"{name}{label}"].estimate) for label in (GIL, FREE_THREADED)}
-            for head, name in rows.items()
-        ]
+        dict(zip(heads, head))
+        | {f"{label}, {unit}": draw.Quantity(found[f"{name}{label}"].estimate) for label in (GIL, FREE_THREADED)}
+        for head, name in rows.items()
     )
 
 

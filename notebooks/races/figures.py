@@ -272,8 +272,9 @@ def python_table(python: pd.DataFrame) -> pd.DataFrame:
             found[f"{label}: lost, mean"] = mean_words(python, "lost", "%", 100, interpreter=label, **which)
         return found
 
-    by = {name: dict.fromkeys(python[name]) for name in ("statement", "interval")}
-    return draw.summary(python, by, row, "").rename(columns={"interval": "switch interval"})
+    by = {name: dict.fromkeys(python[name]) for name in ("interval", "statement")}
+    found = draw.summary(python, by, row, "").rename(columns={"interval": "switch interval"})
+    return found[["statement", *found.columns.drop("statement")]]
 
 
 def borrowed_table(runs: pd.DataFrame) -> pd.DataFrame:
