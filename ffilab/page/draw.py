@@ -206,9 +206,9 @@ def summary(
 ) -> pd.DataFrame:
     """Return a row for each combination of values in the columns `by` that `frame` has.
 
-    by: the values that are known beforehand, in their order; others follow, sorted. columns: by title, a function of the
-    frame that takes a combination as keywords; or one such function that gives the cells of a row by title. count: title of
-    the last column, the rows of a combination; empty for none.
+    by: the values that are known beforehand, in their order; others follow, sorted. columns: by title, a function of
+    the frame that takes a combination as keywords; or one such function that gives the cells of a row by title. count:
+    title of the last column, the rows of a combination; empty for none.
     """
     frame = frame.reindex(columns=[*by]) if frame.empty else frame
     orders = {name: [*known, *sorted({*frame[name].dropna()}.difference(known))] for name, known in by.items()}
