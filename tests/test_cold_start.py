@@ -50,10 +50,10 @@ def press(tell, tmp_path, monkeypatch):
     chapters = ["arenas", "loaders", "races"]
     monkeypatch.setattr(book, "HTML", tmp_path / "html")
     monkeypatch.setattr(book, "chapters", lambda: [Chapter(chapter, executed_folder=tmp_path) for chapter in chapters])
-    monkeypatch.setattr(book.status, "in_order", lambda: [Chapter("loaders")])
+    monkeypatch.setattr(book, "in_order", lambda: [Chapter("loaders")])
     monkeypatch.setattr(book, "source_digests", lambda chapter: {})
     monkeypatch.setattr(book, "set_up", lambda *_: [installed.Installed(parse("3.14").required[0], None, {})])
-    monkeypatch.setattr(book.yours, "measure", lambda budget: None)
+    monkeypatch.setattr(book.worked_example, "measure", lambda budget: None)
     monkeypatch.setattr(book, "drawn_layouts", lambda *_: contextlib.nullcontext())
     monkeypatch.setattr(book, "execute", lambda chapter, *_, **__: events.append(chapter.name))
     # Whatever was measured, something can be rendered.

@@ -27,8 +27,7 @@ from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from ffilab.setup.installed import load
-from ffilab.yours import command, comparing, pythons
-from ffilab.yours import worked_example as page
+from ffilab.yours import command, comparing, pythons, worked_example
 from ffilab.yours.result import Result, width
 from tests.made_up import timed
 
@@ -333,9 +332,7 @@ def test_the_python_of_the_manual_runs(at_home, capsys):
 
 
 def test_the_example_is_measured_and_its_page_says_what_came_out(tmp_path, monkeypatch, short):
-    monkeypatch.setattr(page, "RECORD", tmp_path / "ways.jsonl")
-    page.write(tmp_path)
-    assert "Not measured on this machine yet" in (tmp_path / "yours.md").read_text()
-    page.measure("smoke")
-    page.write(tmp_path)
-    assert "bench_from_buffer" in (tmp_path / "yours.md").read_text()
+    monkeypatch.setattr(worked_example, "RECORD", tmp_path / "ways.jsonl")
+    assert "Not measured on this machine yet" in worked_example.page()
+    worked_example.measure("smoke")
+    assert "bench_from_buffer" in worked_example.page()

@@ -11,9 +11,9 @@ from typing import ClassVar
 import numpy as np
 from scipy import special, stats
 
-from ffilab.judge.interval import Estimate, Interval, known  # noqa: F401
+from ffilab.judge.interval import LEVEL, Estimate, Interval, known  # noqa: F401
 
-LEVEL, POWER = 0.98, 0.8
+POWER = 0.8
 # Trimming leaves so few degrees of freedom that below fifteen values it makes wider intervals than it mends.
 TRIM, TRIMMED_FROM = 0.2, 15
 MIN_VALUES = 3

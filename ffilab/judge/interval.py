@@ -4,6 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+# Of every interval of the book: of some fifty verdicts at the usual 95 %, more than one would be expected to be wrong.
+LEVEL = 0.98
+
 
 class Estimate:
     """What a number is known by.
@@ -14,7 +17,7 @@ class Estimate:
     n: float
     mde: float
 
-    def at(self, level: float) -> "Interval":
+    def at(self, level: float = LEVEL) -> "Interval":
         """The interval at a level."""
         raise NotImplementedError
 
@@ -39,7 +42,7 @@ class Interval(Estimate):
     n: ClassVar[float] = math.nan
     mde: ClassVar[float] = math.nan
 
-    def at(self, level: float | None = None) -> "Interval":
+    def at(self, level: float = LEVEL) -> "Interval":
         return self
 
     @property
