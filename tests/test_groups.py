@@ -242,9 +242,9 @@ def test_numbers_of_processes_have_their_sessions_as_groups(monkeypatch):
         return {name: numbers_of(whole)[name].estimate for name in ("of processes", "timed", "events")}
 
     found_all = found((), (), ())
-    assert found_all["of processes"].estimate.sessions == 3
+    assert found_all["of processes"].sessions == 3
     assert found_all["of processes"].interval.half_width > found_all["timed"].interval.half_width
-    assert found_all["timed"].estimate == Location.of(np.concatenate(each))
-    assert found_all["events"].estimate == Share(1, 30)
+    assert found_all["timed"] == Location.of(np.concatenate(each))
+    assert found_all["events"] == Share(1, 30)
     # The third session, further away, has lost most of it by itself: then it says nothing.
-    assert found((), (), ["a title"])["of processes"].estimate.centre < found_all["of processes"].estimate.centre
+    assert found((), (), ["a title"])["of processes"].centre < found_all["of processes"].centre

@@ -91,9 +91,9 @@ def behind_barrier(count, work, *arguments):
 
 def make_room(count):
     """Have as many threads once. Where there is no GIL, CPython keeps a table of its threads, which doubles when it is
-    full (Python/qsbr.c:202 in 3.14.7): the 8th, 16th and 32nd thread start only when all others are detached or look up
-    from their work. A thread that waits attached inside of a C call does neither, and would keep out those for whom it
-    waits."""
+    full (Python/qsbr.c:202 in 3.14.7): the 8th, 16th and 32nd thread start only when all others are detached or look
+    up from their work. A thread that waits attached inside of a C call does neither, and would keep out those for whom
+    it waits."""
     everyone = threading.Barrier(count)
     start_all(count, everyone.wait)
 

@@ -90,7 +90,7 @@ def test_no_more_memory():
     # The verb asks for more than its process may have.
     code = (
         "import resource, sys; from ffilab import cli\n"
-        "cli.verbs.commands['html'].callback = lambda: bytearray(1 << 40)\n"
+        "cli.verbs.commands['html'].callback = lambda again: bytearray(1 << 40)\n"
         "resource.setrlimit(resource.RLIMIT_AS, (1 << 36, 1 << 36))\n"
         "sys.argv = ['ffilab', 'html']; cli.main()"
     )
@@ -167,7 +167,7 @@ def test_the_end_of_what_a_process_said_is_whole_lines():
 def verb(code, **environment):
     """Run a verb whose work is this code."""
     program = (
-        f"import sys; from ffilab import cli\ndef work():\n    {code}\n"
+        f"import sys; from ffilab import cli\ndef work(again):\n    {code}\n"
         "cli.verbs.commands['html'].callback = work; sys.argv = ['ffilab', 'html']; cli.main()"
     )
     surroundings = clean_environment(PYTHONPATH=str(ROOT), **environment)
