@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ffilab.page import advice, parts, words
+from ffilab.page.contents import Chapter
 from ffilab.page.fold import LANGUAGES
 from tests.source_pages import source_tree
 from tests.test_front import copy_of
@@ -28,6 +29,13 @@ def made(tree: Path, language: str, name: str, copy: advice.Copy) -> str:
     with words.speaking(language):
         part = (parts.PARTS | parts.IN_EACH_LANGUAGE)[name]
         return NAME_OF_FILE.sub("", part(tree, copy))
+
+
+@pytest.fixture(autouse=True)
+def nothing_executed(monkeypatch):
+    """Whatever other tests left."""
+    monkeypatch.setattr(Chapter, "is_executed", False)
+    monkeypatch.setattr(Chapter, "facts", {})
 
 
 @pytest.fixture(scope="module")
