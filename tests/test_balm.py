@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from balm_program import python_of
-from of_chapter import PAIR, Golden, rows_of
 
 from ffilab.judge import controls, ledger, verdicts
 from ffilab.judge.sentences import sentences_of
@@ -19,6 +18,7 @@ from ffilab.run.machine import compiler
 from ffilab.run.paths import NATIVE
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.balm import exercise, experiment, numbers, results
+from tests.of_chapter import PAIR, Golden, rows_of
 
 NEW, POOLED, BLOCK, BEST = experiment.NEW, experiment.POOLED, experiment.BLOCK, experiment.BEST
 

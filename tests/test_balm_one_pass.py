@@ -3,10 +3,10 @@ batches."""
 
 import pytest
 from balm_program import printed
-from of_chapter import LABELS
 
 from ffilab.setup.catalogue import GIL
 from notebooks.balm.experiment import BEST, NEW, ONE_PASS
+from tests.of_chapter import LABELS
 
 START = f"""
 import gc, threading, time

@@ -8,7 +8,6 @@ import pytest
 from balm_program import printed, python_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from of_chapter import LABELS, PAIR, outcome_of, result_of
 
 from ffilab.measure.case import Case
 from ffilab.measure.session import Measuring
@@ -17,6 +16,7 @@ from ffilab.measure.workers import WORKER
 from ffilab.run.paths import NATIVE_OUT, ROOT
 from ffilab.setup.catalogue import BY_LABEL, GIL
 from notebooks.balm import experiment, results
+from tests.of_chapter import LABELS, PAIR, outcome_of, result_of
 
 NEW, BLOCK, BEST, ONE_PASS = experiment.NEW, experiment.BLOCK, experiment.BEST, experiment.ONE_PASS
 # Letters and digits often, anything now and then; no surrogates, which have no UTF-8.

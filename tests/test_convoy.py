@@ -12,7 +12,6 @@ import pandas as pd
 import psutil
 import pytest
 from faults import small
-from of_chapter import Golden, outcome_of, result_of, rows_of
 
 from ffilab.judge import sentences
 from ffilab.judge.claims import declared
@@ -22,6 +21,7 @@ from ffilab.run.paths import BUILT, NATIVE
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from native.convoy import servers
 from notebooks.convoy import exercise, experiment, figures, numbers, results
+from tests.of_chapter import Golden, outcome_of, result_of, rows_of
 
 IDLE, ONE = experiment.IDLE, experiment.ONE
 PR_GET_TIMERSLACK, set_timer_slack = experiment.PR_GET_TIMERSLACK, experiment.set_timer_slack

@@ -4,13 +4,13 @@ import os
 
 import numpy as np
 import pytest
-from of_chapter import noop
 
 from ffilab.measure import instructions, profile
 from ffilab.run import machine
 from ffilab.setup.catalogue import GIL
 from notebooks.boundary import description
 from studies.contest import spin
+from tests.of_chapter import noop
 
 pytestmark = pytest.mark.usefixtures("quiet_progress")
 

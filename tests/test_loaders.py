@@ -4,7 +4,6 @@ not hold."""
 import numpy as np
 import pandas as pd
 import pytest
-from of_chapter import LABELS, PAIR, Golden, outcome_of, result_of
 
 from ffilab.judge import controls, ledger, verdicts
 from ffilab.judge.claims import declared
@@ -19,6 +18,7 @@ from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from ffilab.setup.installed import load
 from notebooks.loaders import exercise, experiment, numbers, results
 from tests.made_up import timed
+from tests.of_chapter import LABELS, PAIR, Golden, outcome_of, result_of
 
 LIBRARY = {"library": experiment.LIBRARY}
 

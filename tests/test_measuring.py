@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from of_chapter import LABELS, Golden, result_of
 
 from ffilab.judge import controls, verdicts
 from ffilab.judge.claims import declared
@@ -20,6 +19,7 @@ from notebooks.boundary import looks
 from notebooks.measuring import exercise, experiment, numbers, results
 from notebooks.measuring.experiment import COPIES
 from tests.made_up import timed
+from tests.of_chapter import LABELS, Golden, result_of
 
 # ---- the experiments ----
 

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from of_chapter import Golden
 
 from ffilab.judge.controls import settled
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.placement import numbers, results
+from tests.of_chapter import Golden
 
 DUELS = Golden("placement").frame("relink lottery")
 ORDERS = "containers", "order"

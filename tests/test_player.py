@@ -5,7 +5,6 @@ import re
 import shutil
 
 import pytest
-from of_chapter import Golden
 
 from ffilab.page import draw, player
 from ffilab.page.player import HAS, OVER, REQUEST, STILL, WAITS
@@ -14,6 +13,7 @@ from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.convoy import playback as convoy
 from notebooks.critical_sections import playback as critical_sections
 from notebooks.loaders import playback as loaders
+from tests.of_chapter import Golden
 from tests.prose import faults
 
 MS = 1_000_000

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-from of_chapter import LABELS, Golden, outcome_of, rows_of
 
 from ffilab.judge.estimates import Share
 from ffilab.measure.case import Program
@@ -19,6 +18,7 @@ from native.races.calls import extension, meeting
 from native.threads import together
 from notebooks.races import detection, exercise, experiment, results
 from notebooks.races.detection import CLEAN, RACE, SOURCES
+from tests.of_chapter import LABELS, Golden, outcome_of, rows_of
 
 
 def run(label, what, /, **arguments):

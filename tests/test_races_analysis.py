@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from of_chapter import Golden
 
 from ffilab.judge import ledger, verdicts
 from ffilab.judge.claims import declared
@@ -15,6 +14,7 @@ from ffilab.judge.processes import chosen
 from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.races import experiment, figures, results
+from tests.of_chapter import Golden
 
 TRIALS, WINDOWS, PYTHON_RUNS = "trials", "width of the window", "total += 1"
 

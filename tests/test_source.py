@@ -10,13 +10,13 @@ import sys
 import textwrap
 
 import pytest
-from of_chapter import LABELS, result_of
 
 from ffilab.judge.estimates import LEVEL, Interval
 from ffilab.measure.source import source_of
 from ffilab.page.cells import exported
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
+from tests.of_chapter import LABELS, result_of
 
 LOADERS = {"CDLL": ctypes.CDLL, "PyDLL": ctypes.PyDLL}
 FACTOR = 2.5

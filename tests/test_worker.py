@@ -6,7 +6,6 @@ import random
 import subprocess
 
 import pytest
-from of_chapter import PAIR
 
 from ffilab.measure import instructions
 from ffilab.measure.plan import Arm
@@ -15,6 +14,7 @@ from ffilab.measure.workers import Worker, WorkerFailed, described
 from ffilab.run.paths import BUILT, NATIVE_OUT
 from ffilab.setup.catalogue import BY_LABEL
 from ffilab.setup.installed import load
+from tests.of_chapter import PAIR
 
 COUNTING = "ran = []\ndef count():\n    ran.append(1)\n    return len(ran)"
 ARMS = [

@@ -15,11 +15,11 @@ from array import array
 from functools import cache
 
 import pytest
-from of_chapter import PAIR
 
 from ffilab.run.paths import NATIVE, NATIVE_OUT
 from ffilab.setup import installed, native
 from ffilab.setup.catalogue import BY_LABEL
+from tests.of_chapter import PAIR
 
 SOURCES = NATIVE / "boundary"
 ARMS = runpy.run_path(str(SOURCES / "arms.py"))

@@ -6,13 +6,13 @@ import subprocess
 
 import pandas as pd
 import pytest
-from of_chapter import Golden
 
 from ffilab.measure.instructions import Node
 from ffilab.run.paths import NATIVE
 from ffilab.setup.catalogue import GIL
 from notebooks.boundary import exercise, experiment, looks, results
 from notebooks.boundary.experiment import BINDINGS
+from tests.of_chapter import Golden
 
 RECORD = Golden("boundary").timed("matrix")
 

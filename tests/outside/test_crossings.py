@@ -3,11 +3,11 @@ children."""
 
 import pandas as pd
 import pytest
-from of_chapter import LABELS, PAIR, outcome_of
 
 from ffilab.judge.estimates import Share
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.outside import crossings, experiment, figures
+from tests.of_chapter import LABELS, PAIR, outcome_of
 
 
 def play(label, scenes, first=experiment.FIRST):

@@ -9,7 +9,6 @@ import sys
 import pandas as pd
 import pytest
 from faults import small
-from of_chapter import LABELS, outcome_of
 
 from ffilab.judge.estimates import Share
 from ffilab.measure.source import source_of
@@ -17,6 +16,7 @@ from ffilab.setup.catalogue import GIL
 from native.outside.children import children
 from notebooks.outside import experiment, figures, waiting
 from notebooks.outside.results import NEWER, OLDER
+from tests.of_chapter import LABELS, outcome_of
 
 RUNS = 2
 
