@@ -250,8 +250,7 @@ def about_interpreters() -> str:
             "cores, four on eight. "
             "Each restart can then link them in another layout, and verdicts speak of the next build.\n"
             "`make book KERNELS=prebuilt` takes interpreters that others compiled, in about two minutes; its verdicts "
-            "speak of these "
-            "binaries alone. They come by one of these:"
+            "speak of these binaries alone. They come by one of these:"
         )
         lines += [f"  {way}" for way in WAYS_TO_THE_PAIR]
     return "\n".join(lines)

@@ -17,14 +17,14 @@ from pathlib import Path
 
 import numpy as np
 
-from ffilab.judge import claims, estimates, groups, numbers, verdicts
+from ffilab.judge import estimates, groups, numbers, verdicts
 from ffilab.judge.claims import Claim
 from ffilab.judge.estimates import Counted, Estimate, Location, Share, Spread
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import NO, OPEN, YES, Equal, Never, Occurs, Rule, Side, Size
 from ffilab.measure.foreign import NoSession, find
 from ffilab.measure.reading import Reading
-from ffilab.page.characteristics import BUDGETS, is_opposite
+from ffilab.page.characteristics import BUDGETS, is_opposite, tested
 from ffilab.run import machine
 from ffilab.run.budget import BUDGETS as EVERY_BUDGET
 from ffilab.run.budget import Budget
@@ -80,11 +80,6 @@ def value(rules: list[Rule], truth: str) -> float:
     if isinstance(rule, Never):
         return 0.0 if part > 0 else min(1.0, OFF[truth] * rule.rate)
     return 1.0
-
-
-def tested() -> list[Claim]:
-    """The claims that are measured, in the order of the documents."""
-    return [claim for claim in claims.all_claims() if claim.tests and verdicts.kind(claim) == verdicts.MEASURED]
 
 
 def asked(claim: Claim) -> dict[str, list[Rule]]:
@@ -199,7 +194,8 @@ def drawn(estimate: Estimate, true: float, builds: int, rng: np.random.Generator
 
 
 def drawn_location(estimate: Location, true: float, builds: int, squared: Callable, rng) -> Location:
-    """The same of a centre. Layouts are linked from so many builds, each of which adds as much as a session does."""
+    """What a run would know of a centre that is `true`. Layouts are linked from so many builds, each of which adds as
+    much as a session does."""
     own = math.sqrt(max(0.0, estimate.error**2 - estimate.floor**2)) * math.sqrt(squared(estimate.freedom))
     build = estimate.floor if estimate.spread else 0.0
     centre = math.log(max(true, SMALLEST)) if estimate.log else true
@@ -233,9 +229,8 @@ def row_of(claim: Claim, known: dict[str, Estimate], truth: str, budget: str, ru
 
     claim, truth, budget, runs; verdicts: share of runs by word; right: the word of endless measuring; wrong: share of
     runs in which any part of the claim got the opposite of its right answer; open: share of runs in which no part was
-    answered;
-    parts: of each part, what it measures, its kind, its right answer, the shares of yes, no and open, and the median
-    half-width of its interval (None if it has none).
+    answered; parts: of each part, what it measures, its kind, its right answer, the shares of yes, no and open, and the
+    median half-width of its interval (None if it has none).
     """
     if not any(rule.decides and rule.number in known for rule in claim.tests):
         return None

@@ -104,8 +104,7 @@ def test_lotteries_that_answer_alike_share_a_sentence(said):
         "Hot functions together are faster in call_method without the GIL (10 % less time) and containers without the "
         "GIL "
         "(10 % less time); whether hot functions together save 2 % is too close to call in call_method with the GIL; "
-        "nothing is "
-        "known of hot functions together in containers with the GIL."
+        "nothing is known of hot functions together in containers with the GIL."
     )
     assert "no objects" in said(dict.fromkeys(names, "no objects"))["hot"]
     names = [f"how far one pair of random orders in twenty differs, {lot}" for lot in lots]

@@ -111,7 +111,7 @@ def with_builds(location: Location, values: np.ndarray, sessions: list, builds: 
 
 
 def wider_by_builds(location: Location, ratio: float, builds: int) -> Location:
-    """The same estimate, wider by what builds add. ratio: variance between so many builds over that within them."""
+    """An estimate, wider by what builds add. ratio: variance between so many builds over that within them."""
     between = builds - 1
     more = (PRIOR_FREEDOM + between * ratio) / (PRIOR_FREEDOM + between)
     if more <= 1:

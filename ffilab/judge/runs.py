@@ -59,8 +59,7 @@ def compare_runs(first: Record, second: Record) -> pd.DataFrame:
     if timed[0] != timed[1]:
         raise UserError(
             "One record holds timed arms and the other child processes, one line each: name two records of one name, "
-            "such as "
-            "two session.jsonl."
+            "such as two session.jsonl."
         )
     rows = list((of_arms if timed[0] else of_processes)(first, second))
     if not rows:
@@ -194,8 +193,7 @@ def report(paths: tuple[Path, Path]) -> str:
     if of_processes:
         how = (
             "Processes are compared, one value for each; times among them drift with the machine. What does not differ "
-            "is not "
-            "listed."
+            "is not listed."
         )
     lines = [in_one_sentence(judged, is_smoke, of_processes), f"{names[0]}, then {names[1]}: two runs, not one. {how}"]
     lines += [f"  measured on {basis(first)}, then on {basis(second)}"]

@@ -222,8 +222,7 @@ class Session:
     def _lacks(self, what: str) -> UserError:
         return UserError(
             f"The records of the chapter {self.chapter!r} do not hold {what}: they were made by another version of it, "
-            "or not to "
-            f"the end. Measure again: `make chapter NAME={self.chapter}`."
+            f"or not to the end. Measure again: `make chapter NAME={self.chapter}`."
         )
 
 

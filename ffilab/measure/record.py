@@ -320,8 +320,7 @@ def read_record(path: Path) -> Record:
     if lines[0].get("format") != FORMAT:
         raise UserError(
             f"{path} has the format {lines[0].get('format')!r}, and this version reads {FORMAT}: read it with the "
-            "version that "
-            "wrote it."
+            "version that wrote it."
         )
     by_kind = {kind: [line for line in lines if line["kind"] == kind] for kind in KINDS}
     end = by_kind["end"][-1] if by_kind["end"] else {}

@@ -98,8 +98,7 @@ class Restart:
         if facts["free_threaded"] and facts["gil_enabled"] and not gil:
             raise UserError(
                 f"An arm of {plan.name!r} turned the GIL of {interpreter.name} back on: the module that it imports "
-                "does "
-                "not declare itself GIL-free, and its times would not be those of a free-threaded build."
+                "does not declare itself GIL-free, and its times would not be those of a free-threaded build."
             )
 
     def worker(self, label: str, arm: Arm) -> Worker:

@@ -149,8 +149,7 @@ class Worker:
         if ns > passed:
             raise WorkerFailed(
                 f"worker {self.name} reported {ns / 1e9:.3g} s for {arm}, and {passed / 1e9:.3g} s passed: its clock "
-                "jumped "
-                "forward or it is broken"
+                "jumped forward or it is broken"
             )
         self.cpu_s = answer["cpu_s"]
         return answer

@@ -37,6 +37,11 @@ def part_wrong(part: dict) -> float:
     return sum(part[answer] for answer in DECIDED if is_opposite(answer, part["right"]))
 
 
+def tested() -> list[claims.Claim]:
+    """The claims that are measured, in the order of the documents."""
+    return [claim for claim in claims.all_claims() if claim.tests and verdicts.kind(claim) == verdicts.MEASURED]
+
+
 def page(rows: list[dict], known: list[dict]) -> str:
     """Show the operating characteristics: a row for each claim and truth, with what each budget gives.
 
@@ -50,7 +55,6 @@ def page(rows: list[dict], known: list[dict]) -> str:
         often = sum(right_share(row) >= MIN_RIGHT for row in usual)
         budgets[budget] = {"usual": len(usual), "often": often, "worst": max(parts, default=0)}
         lacking = {row["claim"]: sum(part["right"] == verdicts.NO_NUMBER for part in row["parts"]) for row in usual}
-    measured = [claim.id for claim in claims.all_claims() if claim.tests and verdicts.kind(claim) == verdicts.MEASURED]
     fewest = min(row["runs"] for row in rows)
     return filled(
         "characteristics.md",
@@ -61,7 +65,7 @@ def page(rows: list[dict], known: list[dict]) -> str:
             {(one["date"][:10], one["cpu"], one["cores_usable"]) for one in (row["provenance"] for row in known)}
         ),
         budgets=budgets,
-        left_out=[claim for claim in measured if claim not in shown],
+        left_out=[claim.id for claim in tested() if claim.id not in shown],
         lacking={claim: count for claim, count in lacking.items() if count},
         min_right=MIN_RIGHT,
         right_share=right_share,

@@ -186,8 +186,7 @@ def _compile(interpreter: Interpreter, number: int, work: Path, whole: bool) -> 
     environment, last = {**without_make(), "CC": cc, **FIXED}, last_seconds()
     say(
         f"  {interpreter.name}: compiling {interpreter.source.release} on {jobs} cores, so that its layouts can be "
-        "drawn "
-        f"({f'the last time it took {minutes(last)}' if last else 'once; about five minutes on two cores'})"
+        f"drawn ({f'the last time it took {minutes(last)}' if last else 'once; about five minutes on two cores'})"
     )
     with step(f"compile {interpreter.name}") as bar:
         tree, log = unpacked(interpreter.source, work, bar), work / "build.log"

@@ -55,8 +55,7 @@ OUT = click.Path(dir_okay=False, writable=True)
     "pythons",
     multiple=True,
     help="An executable, a name on PATH, or the folder of a virtual environment; in the book's clone also a label such "
-    "as 3.14t. "
-    "Several are compared.  [default: the Python that runs this]",
+    "as 3.14t. Several are compared.  [default: the Python that runs this]",
 )
 @click.option(
     "--file",

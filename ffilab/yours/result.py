@@ -150,8 +150,7 @@ class Result:
         lines = [
             f"Varied: {wording.listed([f'{restarts} (addresses, hash seed, stack, heap, order, core)', *drawn])}.",
             f"Not varied, and so unknown: {wording.listed([*unknown, 'the machine'])}; another hour moves a ratio by "
-            "some "
-            f"{percent(groups.SESSION)} more (a kept study).",
+            f"some {percent(groups.SESSION)} more (a kept study).",
         ]
         # Those that all Pythons have, and not in the same version.
         had = [self.record.run["interpreters"][label].get("packages", {}) for label in self.record.interpreters]

@@ -49,7 +49,7 @@ def shown(frame: pd.DataFrame, column: str, **which) -> Interval | str | None:
 
 
 def shown_positive(frame: pd.DataFrame, column: str, **which) -> Interval | str | None:
-    """The same of what cannot fall below 0 and differs many times over: on the scale of logarithms."""
+    """What cannot fall below 0 and differs many times over, in a cell: on the scale of logarithms."""
     found = results.positive(chosen(frame, **which), column)
     return shown(frame, column, **which) if found is None or found.low == found.high else found
 
@@ -116,7 +116,7 @@ def talk_points(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def in_words(rows: pd.DataFrame) -> str:
-    """The same for the figure's alt text."""
+    """What the figure shows, for its alt text."""
     return "; ".join(f"{row.condition}, {row.CPython}: {draw.text(Interval.of(row))}" for row in rows.itertuples())
 
 

@@ -165,7 +165,7 @@ def variants(ratios: pd.DataFrame) -> pd.DataFrame:
 
 
 def tuned(ratios: pd.DataFrame, interpreters: list[str]) -> pd.DataFrame:
-    """The same of forms that differ in their sources: a row for each kind of call."""
+    """Forms of a binding that differ in their sources: a row for each kind of call."""
     found = {(row.form, row.signature, row.interpreter): draw.Quantity(Interval.of(row)) for row in ratios.itertuples()}
     rows = [(form, signature) for form, one in arms.VARIANTS.items() for signature in one.signatures]
     words = {label: [found.get((*row, label), draw.NOT_MEASURED) for row in rows] for label in interpreters}

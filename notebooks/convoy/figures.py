@@ -83,7 +83,7 @@ def cell(rows: pd.DataFrame, column: str, factor: float = 1, **which) -> draw.Qu
 
 
 def quantile(rows: pd.DataFrame, column: str) -> draw.Quantity | str:
-    """The same for a quantile: only if all processes have it, as those with requests enough are the fast ones."""
+    """A quantile with its interval: only if all processes have it, as those with requests enough are the fast ones."""
     return FEW if rows[column].isna().any() else cell(rows, column)
 
 

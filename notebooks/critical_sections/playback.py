@@ -14,8 +14,7 @@ SHOWN, GAPS = 25e6, 60
 PLAIN = "Two threads append to a list: who runs, from moment to moment."
 FOUND = (
     "Two threads append to a list. With the GIL one of them stands still for up to {gil} ms at a time; without it for "
-    "up to "
-    "{own} ms with a list each, and {one} ms with one list for both."
+    "up to {own} ms with a list each, and {one} ms with one list for both."
 )
 
 

@@ -53,8 +53,7 @@ def check_choice(choice: dict[str, str], record: Record, shares: pd.DataFrame, e
         crashes = results.row_of(ends, GIL, "CDLL").crashes
         wrong.append(
             f"Not correct: PyList_New needs an attached thread state, and CDLL detaches it. Of {crashes.trials} "
-            "processes here "
-            f"that did this, {crashes.events} crashed."
+            f"processes here that did this, {crashes.events} crashed."
         )
     if choice["sleep_ms"] == "PyDLL":
         kept = results.row_of(shares, GIL, "PyDLL").value

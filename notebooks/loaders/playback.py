@@ -14,8 +14,7 @@ MAIN, COUNTING = "main thread", "thread that counts"
 PLAIN = "Who has the GIL while the main thread sleeps in C for {asleep} ms."
 FOUND = (
     "With the GIL, the thread that counts beside a call of {asleep} ms stands still for {PyDLL} ms through PyDLL, and "
-    "for "
-    "{CDLL} ms at most through CDLL."
+    "for {CDLL} ms at most through CDLL."
 )
 
 
