@@ -180,8 +180,11 @@ def test_changing_one_source_rebuilds_one_project(tmp_path):
         (module,) = target.glob("*.so")
         return [path.stat().st_mtime_ns for path in (module, out / "chapter" / "libtiny.so")]
 
+    assert not native.is_built("chapter", [interpreter], root, out)
     first = times()
+    assert native.is_built("chapter", [interpreter], root, out)
     source.write_text(source.read_text() + "\n")
+    assert not native.is_built("chapter", [interpreter], root, out)
     second = times()
     assert first[0] < second[0]
     assert first[1] == second[1]

@@ -19,12 +19,12 @@ from ffilab.run import settings
 from ffilab.run.budget import BUDGETS, Budget
 from ffilab.run.errors import UserError
 from ffilab.run.machine import cores_usable
-from ffilab.run.paths import HTML, NATIVE_OUT
+from ffilab.run.paths import HTML
 from ffilab.run.progress import minutes, say
 from ffilab.run.subprocesses import explain_os_errors
 from ffilab.setup import build, environments, layout_pool, linker, native, relink
 from ffilab.setup.catalogue import COMPILED, Request
-from ffilab.setup.installed import Installed, is_set_up
+from ffilab.setup.installed import Installed, is_set_up, load
 from ffilab.yours import worked_example
 
 
@@ -146,8 +146,9 @@ def seconds_ahead(request: Request, budget: Budget, wanted: list[Chapter]) -> fl
     """How long setting up, measuring and rendering will take here (s)."""
     lacking = [interpreter for interpreter in request.required if not is_set_up(interpreter)]
     compiled = [i for i in lacking if request.pair == COMPILED and i not in request.named and not build.built(i)]
-    native = [chapter for chapter in wanted if not (NATIVE_OUT / chapter.name).exists()]
-    working = COMPILING_S * len(compiled) + ENVIRONMENT_S * len(lacking) + NATIVE_S * len(native)
+    ready = [load(interpreter) for interpreter in request.required if interpreter not in lacking]
+    unbuilt = [chapter for chapter in wanted if lacking or not native.is_built(chapter.name, ready)]
+    working = COMPILING_S * len(compiled) + ENVIRONMENT_S * len(lacking) + NATIVE_S * len(unbuilt)
     return working / cores_usable() + budget.chapter_s * len(wanted)
 
 

@@ -205,14 +205,31 @@ def unsupported(project: Path, interpreter: Installed) -> str | None:
     return declared.get("unsupported", {}).get(interpreter.label)
 
 
-def _extension(project: Path, interpreter: Installed, out: Path, target: Path) -> None:
-    # Sources that a project shares with its neighbours lie beside it, in `library`.
-    library = project.parent / "library"
+def stamp_of(project: Path, interpreter: Installed, target: Path) -> Path:
+    """The file that is there while an extension in `target` is of these sources, this interpreter and these tools."""
     digest = hashlib.sha256(interpreter.facts["stamp"].encode() + native_links.digest().encode())
-    for source in (p for folder in (library, *layers(project)) for p in sorted(folder.rglob("*"))):
+    # Sources that a project shares with its neighbours lie beside it, in `library`.
+    for source in (p for folder in (project.parent / "library", *layers(project)) for p in sorted(folder.rglob("*"))):
         if source.is_file() and not BY_PRODUCTS & set(source.relative_to(project.parent).parts):
             digest.update(source.read_bytes())
-    stamp = target / f".{project.name}-{digest.hexdigest()[:16]}"
+    return target / f".{project.name}-{digest.hexdigest()[:16]}"
+
+
+def is_built(chapter: str, interpreters: list[Installed], root: Path = NATIVE, out: Path = NATIVE_OUT) -> bool:
+    """Was a chapter's native code built for these interpreters, of its sources as they are now? What could not be built
+    counts as built."""
+    extensions = [project for project in projects(root) if is_extension(project) and project.parent == root / chapter]
+    targets = [(interpreter, out / chapter / soabi(interpreter)) for interpreter in interpreters]
+    return (out / chapter).exists() and all(
+        stamp_of(project, interpreter, target).exists() or (target / f"missing-{project.name}.txt").exists()
+        for interpreter, target in targets
+        for project in extensions
+    )
+
+
+def _extension(project: Path, interpreter: Installed, out: Path, target: Path) -> None:
+    library = project.parent / "library"
+    stamp = stamp_of(project, interpreter, target)
     if stamp.exists():
         return
     need_compilers(project)
