@@ -35,7 +35,7 @@ from ffilab.run.subprocesses import group
 from ffilab.setup import installed
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 
-pytest_plugins = ["tests.durations"]
+pytest_plugins = ["tests.helpers.durations"]
 # A busy machine takes long for an example, and proves nothing by it.
 hypothesis_settings.register_profile("suite", deadline=None)
 hypothesis_settings.load_profile("suite")
@@ -55,12 +55,6 @@ def pytest_runtest_setup(item):
     for mark in item.iter_markers("tool"):
         if not any(map(shutil.which, mark.args)):
             pytest.skip(f"there is no {mark.args[0]} here: `make doctor` names the package")
-
-
-def clean_environment(**extra):
-    """What a reader's shell has: nothing of pytest's, and no lock that `make test` holds."""
-    dropped = ("FFILAB_", "PYTHON", "JUPYTER", "BUDGET", "KERNELS", "FROM", "MAKE", "MFLAGS", "PYTEST_XDIST")
-    return {**{k: v for k, v in os.environ.items() if not k.startswith(dropped)}, **extra}
 
 
 @pytest.fixture(scope="session")
@@ -178,7 +172,7 @@ def browser():
 def executed(chapter, request):
     """A parametrised `chapter`, made from golden records, of a `variant` if the test has one. Shared: see
     golden_pages.py."""
-    from tests import golden_pages
+    from tests.helpers import golden_pages
 
     variant = request.getfixturevalue("variant") if "variant" in request.fixturenames else golden_pages.MEASURED
     return golden_pages.page(chapter, variant)
@@ -190,7 +184,7 @@ def golden_book():
     were put in."""
     from ffilab.judge.claims import chapter_names
     from ffilab.page import render
-    from tests import golden_pages
+    from tests.helpers import golden_pages
 
     target = golden_pages.folder() / "html"
     for name in chapter_names():

@@ -13,11 +13,11 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from conftest import clean_environment
-from faults import small
 
 from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import FREE_THREADED, GIL
+from tests.helpers import small
+from tests.helpers.environment import clean_environment
 from tests.test_tree import tracked
 
 pytestmark = pytest.mark.full

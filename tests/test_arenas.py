@@ -19,7 +19,7 @@ from ffilab.run.paths import resolved
 from ffilab.setup import installed
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import exercise, experiment, numbers, results, system
-from tests.of_chapter import PAIR, Golden, result_of
+from tests.helpers.of_chapter import PAIR, Golden, result_of
 
 LABELS = [interpreter.label for interpreter in installed.present()]
 WITH_RUST = [label for label in LABELS if system.not_built(label) is None]

@@ -11,7 +11,7 @@ from ffilab.judge.numbers import numbers_of
 from ffilab.judge.sentences import sentences_of
 from ffilab.run.paths import NATIVE_OUT
 from notebooks.arrays import exercise, experiment, numbers, results
-from tests.of_chapter import PAIR, Golden, result_of, rows_of
+from tests.helpers.of_chapter import PAIR, Golden, result_of, rows_of
 
 BUILT = {"folder": str(NATIVE_OUT / "arrays")}
 # What all tools take as it is.

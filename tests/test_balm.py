@@ -5,11 +5,9 @@ import copy
 import shutil
 import subprocess
 
-import balm_worker
 import numpy as np
 import pandas as pd
 import pytest
-from balm_program import python_of
 
 from ffilab.judge import controls, ledger, verdicts
 from ffilab.judge.sentences import sentences_of
@@ -18,7 +16,9 @@ from ffilab.run.machine import compiler
 from ffilab.run.paths import NATIVE
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.balm import exercise, experiment, numbers, results
-from tests.of_chapter import PAIR, Golden, rows_of
+from tests.helpers import balm_worker
+from tests.helpers.balm_program import python_of
+from tests.helpers.of_chapter import PAIR, Golden, rows_of
 
 NEW, POOLED, BLOCK, BEST = experiment.NEW, experiment.POOLED, experiment.BLOCK, experiment.BEST
 

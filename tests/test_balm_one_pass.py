@@ -2,11 +2,11 @@
 batches."""
 
 import pytest
-from balm_program import printed
 
 from ffilab.setup.catalogue import GIL
 from notebooks.balm.experiment import BEST, NEW, ONE_PASS
-from tests.of_chapter import LABELS
+from tests.helpers.balm_program import printed
+from tests.helpers.of_chapter import LABELS
 
 START = f"""
 import gc, threading, time

@@ -3,9 +3,7 @@
 import json
 import subprocess
 
-import balm_worker
 import pytest
-from balm_program import printed, python_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +14,9 @@ from ffilab.measure.workers import WORKER
 from ffilab.run.paths import NATIVE_OUT, ROOT
 from ffilab.setup.catalogue import BY_LABEL, GIL
 from notebooks.balm import experiment, results
-from tests.of_chapter import LABELS, PAIR, outcome_of, result_of
+from tests.helpers import balm_worker
+from tests.helpers.balm_program import printed, python_of
+from tests.helpers.of_chapter import LABELS, PAIR, outcome_of, result_of
 
 NEW, BLOCK, BEST, ONE_PASS = experiment.NEW, experiment.BLOCK, experiment.BEST, experiment.ONE_PASS
 # Letters and digits often, anything now and then; no surrogates, which have no UTF-8.

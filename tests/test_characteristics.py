@@ -17,7 +17,7 @@ from ffilab.run.budget import BUDGETS
 from ffilab.run.errors import UserError
 from studies import characteristics, kept
 from studies.characteristics import ESTIMATES, TRUTHS, at_budget, drawn, endless
-from tests.of_chapter import GOLDEN
+from tests.helpers.of_chapter import GOLDEN
 
 ROWS = kept.read_sessions(characteristics.TABLE)
 KEPT = {page.key(one): one for one in ROWS}

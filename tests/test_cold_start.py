@@ -4,7 +4,6 @@ import contextlib
 import io
 
 import pytest
-from faults import small
 from rich.console import Console
 
 from ffilab.page import book, render
@@ -13,6 +12,7 @@ from ffilab.run import progress
 from ffilab.run.errors import UserError
 from ffilab.setup import installed
 from ffilab.setup.catalogue import parse
+from tests.helpers import small
 
 
 def test_a_log_gets_lines_with_what_is_known(monkeypatch, capsys):

@@ -12,8 +12,8 @@ from ffilab.measure import instructions
 from ffilab.measure.plan import APART, APART_AGAIN, EMPTY, PAIRS, control_pair, controls, empty_loop, plan
 from ffilab.measure.record import Record
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-from tests.made_up import MadeUp
-from tests.made_up import timed as record_of
+from tests.helpers.made_up import MadeUp
+from tests.helpers.made_up import timed as record_of
 
 PAIR = (GIL, FREE_THREADED)
 

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import psutil
 import pytest
-from faults import small
 
 from ffilab.judge import sentences
 from ffilab.judge.claims import declared
@@ -21,7 +20,8 @@ from ffilab.run.paths import BUILT, NATIVE
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from native.convoy import servers
 from notebooks.convoy import exercise, experiment, figures, numbers, results
-from tests.of_chapter import Golden, outcome_of, result_of, rows_of
+from tests.helpers import small
+from tests.helpers.of_chapter import Golden, outcome_of, result_of, rows_of
 
 IDLE, ONE = experiment.IDLE, experiment.ONE
 PR_GET_TIMERSLACK, set_timer_slack = experiment.PR_GET_TIMERSLACK, experiment.set_timer_slack

@@ -5,7 +5,7 @@ import pytest
 from ffilab.judge import claims, verdicts
 from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.page import corners
-from tests.source_pages import anchors
+from tests.helpers.source_pages import anchors
 
 CORNERS = corners.corners()
 JUDGED = [corner for corner in CORNERS if corner.claim]

@@ -17,7 +17,7 @@ from notebooks.boundary import experiment as boundary
 from notebooks.boundary import looks
 from notebooks.critical_sections import exercise, experiment, numbers, results
 from notebooks.critical_sections.experiment import extension
-from tests.of_chapter import LABELS, Golden, outcome_of, result_of, rows_of
+from tests.helpers.of_chapter import LABELS, Golden, outcome_of, result_of, rows_of
 
 FOLDER, LIBRARIES = {"folder": experiment.LIBRARIES}, {"libraries": boundary.LIBRARIES}
 ALONE_AND_TOGETHER = {"alone", "together"}

@@ -8,7 +8,7 @@ import pytest
 
 from ffilab.judge.claims import chapter_names
 from ffilab.page.cells import YOURS
-from tests import golden_pages
+from tests.helpers import golden_pages
 
 CHECK = "exercise.check_"
 

@@ -24,9 +24,9 @@ from ffilab.page.templates import filled
 from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.boundary import results
-from tests.golden_pages import VARIANTS, chapters_of, records
-from tests.prose import faults_of_markdown as faults
-from tests.source_pages import anchors, source_tree
+from tests.helpers.golden_pages import VARIANTS, chapters_of, records
+from tests.helpers.prose import faults_of_markdown as faults
+from tests.helpers.source_pages import anchors, source_tree
 
 SAID = front.declarations()
 QUESTIONS, SURPRISES, ADVICE = (

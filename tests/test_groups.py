@@ -18,7 +18,7 @@ from ffilab.measure.record import merged
 from ffilab.run.budget import BUDGETS
 from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import GIL
-from tests.made_up import timed
+from tests.helpers.made_up import timed
 
 # Relative standard deviation between layouts.
 OF_LAYOUT = 0.02

@@ -10,7 +10,7 @@ from ffilab.run import machine
 from ffilab.setup.catalogue import GIL
 from notebooks.boundary import description
 from studies.contest import spin
-from tests.of_chapter import noop
+from tests.helpers.of_chapter import noop
 
 pytestmark = pytest.mark.usefixtures("quiet_progress")
 

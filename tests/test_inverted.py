@@ -6,9 +6,9 @@ import re
 import pytest
 
 from ffilab.judge.claims import chapter_names
-from tests.changed_records import INVERTED
-from tests.golden_pages import MEASURED, PAGES
-from tests.prose import faults
+from tests.helpers.changed_records import INVERTED
+from tests.helpers.golden_pages import MEASURED, PAGES
+from tests.helpers.prose import faults
 from tests.test_snapshots import SNAPSHOTS
 
 CLAIMS_A_SIDE = re.compile(

@@ -22,7 +22,7 @@ from ffilab.setup.installed import load
 from ffilab.setup.layouts import AS_INSTALLED
 
 PAIR = (GIL, FREE_THREADED)
-HOSTILE = str(Path(__file__).with_name("hostile_arms.py"))
+HOSTILE = str(Path(__file__).parent / "helpers" / "hostile_arms.py")
 
 
 def test_without_a_linker_each_interpreter_has_its_own_layout(tell, tmp_path, monkeypatch, capsys):

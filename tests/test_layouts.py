@@ -21,11 +21,11 @@ from ffilab.page import chapter
 from ffilab.run.budget import BUDGETS
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from ffilab.setup.layouts import Layout
-from tests.made_up import MACHINE, timed
-from tests.of_chapter import write
+from tests.helpers.made_up import MACHINE, timed
+from tests.helpers.of_chapter import write
 
 PAIR = (GIL, FREE_THREADED)
-HOSTILE = str(Path(__file__).with_name("hostile_arms.py"))
+HOSTILE = str(Path(__file__).parent / "helpers" / "hostile_arms.py")
 
 
 def pool_of(**counts):

@@ -13,8 +13,8 @@ from ffilab.measure.foreign import find
 from ffilab.measure.reading import Reading
 from ffilab.run.errors import UserError
 from ffilab.setup.catalogue import GIL
-from tests.golden_pages import GOLDEN
-from tests.of_chapter import about, counted, seen
+from tests.helpers.golden_pages import GOLDEN
+from tests.helpers.of_chapter import about, counted, seen
 
 SIDE = Side("x", direction="above", null=1.0, interest=0.05)
 

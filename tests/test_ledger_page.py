@@ -14,9 +14,9 @@ from ffilab.page import ledger_figure, ledger_page
 from ffilab.page.draw import plain
 from ffilab.page.files import slug
 from ffilab.run.paths import ROOT
-from tests.of_chapter import counted
-from tests.prose import faults_of_markdown as faults
-from tests.source_pages import anchors, golden_rows, source_tree
+from tests.helpers.of_chapter import counted
+from tests.helpers.prose import faults_of_markdown as faults
+from tests.helpers.source_pages import anchors, golden_rows, source_tree
 
 ABOVE = Side("a / b", direction="above", null=1.0, interest=0.05)
 SIZE = Size("a / b", null=1.0, published=2.0, margin=0.25)

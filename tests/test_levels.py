@@ -12,7 +12,7 @@ from ffilab.judge import groups, statistics
 from ffilab.judge.estimates import LEVEL, PREDICTION_LEVEL, Location, difference
 from ffilab.setup.catalogue import GIL
 from studies import levels
-from tests.made_up import timed
+from tests.helpers.made_up import timed
 
 SIMULATIONS = 600
 # Relative standard deviations: between layouts, and between restarts with one of them.

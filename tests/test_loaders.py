@@ -17,8 +17,8 @@ from ffilab.run.paths import resolved
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from ffilab.setup.installed import load
 from notebooks.loaders import exercise, experiment, numbers, results
-from tests.made_up import timed
-from tests.of_chapter import LABELS, PAIR, Golden, outcome_of, result_of
+from tests.helpers.made_up import timed
+from tests.helpers.of_chapter import LABELS, PAIR, Golden, outcome_of, result_of
 
 LIBRARY = {"library": experiment.LIBRARY}
 

@@ -18,8 +18,8 @@ from ffilab.setup.catalogue import GIL
 from notebooks.boundary import looks
 from notebooks.measuring import exercise, experiment, numbers, results
 from notebooks.measuring.experiment import COPIES
-from tests.made_up import timed
-from tests.of_chapter import LABELS, Golden, result_of
+from tests.helpers.made_up import timed
+from tests.helpers.of_chapter import LABELS, Golden, result_of
 
 # ---- the experiments ----
 

@@ -19,8 +19,8 @@ from ffilab.run import settings
 from ffilab.run.budget import BUDGETS
 from ffilab.run.errors import UserError
 from ffilab.setup.catalogue import GIL
-from tests.made_up import timed
-from tests.of_chapter import write
+from tests.helpers.made_up import timed
+from tests.helpers.of_chapter import write
 
 # ---- which sessions a page rests on ----
 

@@ -16,7 +16,7 @@ from ffilab.run.errors import UserError
 from ffilab.run.paths import BY_PRODUCTS, NATIVE, NOTEBOOKS
 from ffilab.setup import installed, native
 from ffilab.setup.catalogue import BY_LABEL, GIL
-from tests.tiny import library
+from tests.helpers.tiny import library
 
 
 def sources(folder: Path) -> dict[Path, bytes]:

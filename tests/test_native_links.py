@@ -13,7 +13,7 @@ from ffilab.run.machine import compiler
 from ffilab.run.paths import NATIVE, NATIVE_OUT
 from ffilab.setup import installed, layout_pool, link_recorder, linker, native, native_links, relink
 from ffilab.setup.catalogue import BY_LABEL, GIL
-from tests.tiny import library
+from tests.helpers.tiny import library
 
 needs_linker = pytest.mark.skipif(linker.find() is None, reason="no linker here orders functions")
 

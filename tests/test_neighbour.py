@@ -14,7 +14,7 @@ from ffilab.measure.record import merged
 from ffilab.measure.worker import PARTS, batch
 from ffilab.setup.catalogue import GIL
 from notebooks.measuring import results
-from tests.made_up import MadeUp, timed
+from tests.helpers.made_up import MadeUp, timed
 
 RESTARTS, BLOCKS, PROBE = 20, 8, 30_000
 FAST, SLOW = (GIL, "fast"), (GIL, "slow")

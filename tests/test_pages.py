@@ -13,8 +13,8 @@ from ffilab.page.contents import FACTS, Chapter, chapters, digests, split
 from ffilab.page.execute import execute
 from ffilab.page.render import not_measured, with_banner
 from ffilab.run.paths import NOTEBOOKS, ROOT
-from tests.changed_records import DISTURBED, beside_load
-from tests.golden_pages import GOLDEN, page
+from tests.helpers.changed_records import DISTURBED, beside_load
+from tests.helpers.golden_pages import GOLDEN, page
 
 CHAPTERS = chapter_names()
 

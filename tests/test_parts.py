@@ -13,7 +13,7 @@ import pytest
 from ffilab.page import advice, parts, words
 from ffilab.page.contents import Chapter
 from ffilab.page.fold import LANGUAGES
-from tests.source_pages import source_tree
+from tests.helpers.source_pages import source_tree
 from tests.test_front import copy_of
 
 SNAPSHOTS = Path(__file__).with_name("snapshots") / "parts"

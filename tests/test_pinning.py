@@ -11,7 +11,7 @@ from ffilab.judge.numbers import numbers_of
 from ffilab.judge.rules import OPEN
 from ffilab.setup.catalogue import GIL
 from notebooks.pinning import exercise, experiment, numbers
-from tests.of_chapter import LABELS, Golden, result_of
+from tests.helpers.of_chapter import LABELS, Golden, result_of
 
 PINS, BUGS = declared("pinning").claims
 CAN_PIN = pytest.mark.skipif(

@@ -10,7 +10,7 @@ import pytest
 from ffilab.judge.controls import settled
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.placement import numbers, results
-from tests.of_chapter import Golden
+from tests.helpers.of_chapter import Golden
 
 DUELS = Golden("placement").frame("relink lottery")
 ORDERS = "containers", "order"

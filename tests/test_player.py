@@ -13,8 +13,8 @@ from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.convoy import playback as convoy
 from notebooks.critical_sections import playback as critical_sections
 from notebooks.loaders import playback as loaders
-from tests.of_chapter import Golden
-from tests.prose import faults
+from tests.helpers.of_chapter import Golden
+from tests.helpers.prose import faults
 
 MS = 1_000_000
 SERVED = [

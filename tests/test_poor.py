@@ -16,10 +16,10 @@ from ffilab.page import advice, front, guide, ledger_page, render
 from ffilab.page.contents import split
 from ffilab.run import paths
 from ffilab.run.budget import Budget
-from tests import golden_pages
-from tests.golden_pages import POOR, SMALL_PAGES, chapters_of, records
-from tests.prose import faults_of_markdown as faults
-from tests.source_pages import source_tree
+from tests.helpers import golden_pages
+from tests.helpers.golden_pages import POOR, SMALL_PAGES, chapters_of, records
+from tests.helpers.prose import faults_of_markdown as faults
+from tests.helpers.source_pages import source_tree
 from tests.test_front import RESTING, copy_of
 from tests.test_snapshots import SNAPSHOTS
 

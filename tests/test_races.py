@@ -18,7 +18,7 @@ from native.races.calls import extension, meeting
 from native.threads import together
 from notebooks.races import detection, exercise, experiment, results
 from notebooks.races.detection import CLEAN, RACE, SOURCES
-from tests.of_chapter import LABELS, Golden, outcome_of, rows_of
+from tests.helpers.of_chapter import LABELS, Golden, outcome_of, rows_of
 
 
 def run(label, what, /, **arguments):

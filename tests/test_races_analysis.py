@@ -14,7 +14,7 @@ from ffilab.judge.processes import chosen
 from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.races import experiment, figures, results
-from tests.of_chapter import Golden
+from tests.helpers.of_chapter import Golden
 
 TRIALS, WINDOWS, PYTHON_RUNS = "trials", "width of the window", "total += 1"
 

@@ -22,7 +22,7 @@ from ffilab.judge.rules import (
 )
 from ffilab.measure import noise
 from ffilab.run.paths import ROOT
-from tests.of_chapter import about, counted, seen
+from tests.helpers.of_chapter import about, counted, seen
 
 ABOVE = Side("x", direction="above", null=1.0, interest=0.02)
 BELOW = Side("x", direction="below", null=1.0, interest=0.5)

@@ -13,7 +13,7 @@ from ffilab.measure.worker import PARTS
 from ffilab.run.errors import UserError
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 
-ARMS = Path(__file__).with_name("hostile_arms.py")
+ARMS = Path(__file__).parent / "helpers" / "hostile_arms.py"
 pytestmark = [pytest.mark.usefixtures("quiet_progress", "quiet_machine"), pytest.mark.full]
 
 

@@ -13,8 +13,8 @@ from ffilab.judge.groups import SESSION
 from ffilab.measure.plan import EMPTY, control_pair
 from ffilab.run.errors import UserError
 from ffilab.setup.catalogue import GIL
-from tests.made_up import MadeUp, timed
-from tests.of_chapter import write
+from tests.helpers.made_up import MadeUp, timed
+from tests.helpers.of_chapter import write
 
 GOLDEN = Path(__file__).with_name("golden")
 YARDSTICK = control_pair(1)[0]

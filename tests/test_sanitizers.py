@@ -1,9 +1,9 @@
 """Every native project in C or C++ under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer.
 
 Each project is built by its own tool, out of the tree, with the sanitizer's flags; a stock interpreter loads it and
-calls all of it (`sanitized.py`, or what the chapter's cells define). The sources as they are must bring no report. A
-copy of one project with a mistake planted for each sanitizer must bring that sanitizer's report, from the right file,
-and no other: else silence would mean nothing.
+calls all of it (`helpers/sanitized.py`, or what the chapter's cells define). The sources as they are must bring no
+report. A copy of one project with a mistake planted for each sanitizer must bring that sanitizer's report, from the
+right file, and no other: else silence would mean nothing.
 
 ThreadSanitizer needs to see what orders two accesses. The interpreter is not instrumented; what is seen of it all the
 same:
@@ -27,10 +27,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import arrays_worker
-import balm_worker
 import pytest
-from conftest import clean_environment
 
 from ffilab.measure import instructions
 from ffilab.measure.case import program
@@ -40,6 +37,8 @@ from ffilab.run.machine import compiler, cores_usable
 from ffilab.run.paths import NATIVE, ROOT
 from ffilab.setup import installed, native
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
+from tests.helpers import arrays_worker, balm_worker
+from tests.helpers.environment import clean_environment
 
 pytestmark = pytest.mark.full
 
@@ -48,7 +47,7 @@ ASAN, UBSAN, TSAN = "AddressSanitizer", "UndefinedBehaviorSanitizer", "ThreadSan
 KINDS = {"address,undefined": (ASAN, UBSAN), "thread": (TSAN,)}
 MEMORY, THREADS = KINDS
 RUNTIMES = {MEMORY: "libasan.so", THREADS: "libtsan.so"}
-INSTRUMENTED = Path(__file__).with_name("sanitized.py")
+INSTRUMENTED = Path(__file__).parent / "helpers" / "sanitized.py"
 CONTRACTS = runpy.run_path(str(ROOT / "tests" / "boundary" / "test_conformance.py"))["CONTRACTS"]
 CALLS = [*CONTRACTS, "m.add_one(2**31 - 1)", "emptied(m)"]
 # A call that a tool lets through to C, which then reads behind an end: the chapter's table of contracts tells of it.

@@ -12,7 +12,7 @@ from ffilab.judge.numbers import Numbers
 from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.run.errors import UserError
 from ffilab.run.paths import NOTEBOOKS
-from tests.prose import faults
+from tests.helpers.prose import faults
 
 NUMBERS = re.compile(r"\{[^}]*\}")
 ABOVE, BELOW, AROUND = Interval(1.5, 1.4, 1.6), Interval(0.5, 0.4, 0.6), Interval(1.0, 0.9, 1.1)

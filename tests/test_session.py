@@ -16,7 +16,7 @@ from ffilab.run.errors import UserError
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 
 pytestmark = pytest.mark.usefixtures("quiet_progress", "quiet_machine")
-ARMS = "tests/hostile_arms.py"
+ARMS = "tests/helpers/hostile_arms.py"
 
 
 def rows(*results):

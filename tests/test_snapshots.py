@@ -20,7 +20,7 @@ from ffilab.judge import again
 from ffilab.judge.claims import chapter_names
 from ffilab.page.contents import Chapter
 from ffilab.page.draw import GLUE_PREFIX, KEPT
-from tests.golden_pages import PAGES, records
+from tests.helpers.golden_pages import PAGES, records
 
 RENEW = "python3 ffilab/bootstrap.py test tests/test_snapshots.py --renew"
 SNAPSHOTS = Path(__file__).with_name("snapshots")

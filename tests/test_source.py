@@ -16,7 +16,7 @@ from ffilab.measure.source import source_of
 from ffilab.page.cells import exported
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
-from tests.of_chapter import LABELS, result_of
+from tests.helpers.of_chapter import LABELS, result_of
 
 LOADERS = {"CDLL": ctypes.CDLL, "PyDLL": ctypes.PyDLL}
 FACTOR = 2.5

@@ -12,7 +12,7 @@ from ffilab.judge import verdicts
 from ffilab.page import advice, corners, draw, front, guide, ledger_page, matrix, sources, tables
 from ffilab.page.places import headings
 from ffilab.run.paths import ROOT
-from tests.source_pages import golden_rows, source_tree
+from tests.helpers.source_pages import golden_rows, source_tree
 
 
 @pytest.fixture(scope="module")

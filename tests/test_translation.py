@@ -10,7 +10,7 @@ from ffilab.judge.claims import chapter_names
 from ffilab.page import translation
 from ffilab.page.slides import glued
 from ffilab.run.paths import ROOT
-from tests.golden_pages import page
+from tests.helpers.golden_pages import page
 
 LANGUAGE = "zh_TW"
 TRANSLATED = [chapter for chapter in chapter_names() if translation.cells(chapter, LANGUAGE)]

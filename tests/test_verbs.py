@@ -12,8 +12,6 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import clean_environment
-from faults import small
 
 from ffilab import cli
 from ffilab.page import book
@@ -23,6 +21,8 @@ from ffilab.run.paths import ROOT
 from ffilab.setup import layout_pool, layouts
 from ffilab.setup.catalogue import BY_LABEL, GIL
 from ffilab.setup.installed import load
+from tests.helpers import small
+from tests.helpers.environment import clean_environment
 
 
 def make(*words, cwd=ROOT, **environment):

@@ -21,7 +21,7 @@ from ffilab.judge.verdicts import (
     OPEN,
     WITHHELD,
 )
-from tests.of_chapter import about, seen
+from tests.helpers.of_chapter import about, seen
 
 
 def of_claim(claim, measurements, missing, withheld=None):

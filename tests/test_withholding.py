@@ -14,8 +14,8 @@ from ffilab.measure.session import Measuring
 from ffilab.run.budget import BUDGETS
 from ffilab.setup.catalogue import GIL
 from notebooks.convoy import experiment as convoy
-from tests.changed_records import beside_load
-from tests.golden_pages import GOLDEN
+from tests.helpers.changed_records import beside_load
+from tests.helpers.golden_pages import GOLDEN
 
 
 @pytest.mark.full

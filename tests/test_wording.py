@@ -14,8 +14,8 @@ from ffilab.judge.poured import Digits
 from ffilab.judge.rules import KINDS, NO, OPEN, YES, Conformance, Equal, Never, Occurs, Side, Size
 from ffilab.page import advice, ledger_page, parts
 from ffilab.run.budget import BUDGETS
-from tests.of_chapter import about, counted, seen
-from tests.prose import faults_of_markdown as faults
+from tests.helpers.of_chapter import about, counted, seen
+from tests.helpers.prose import faults_of_markdown as faults
 from tests.test_ledger_page import card
 
 PROVENANCE = {"is_result": True, "minutes": 2.0, "budget": "quick"}

@@ -14,7 +14,7 @@ from ffilab.measure.workers import Worker, WorkerFailed, described
 from ffilab.run.paths import BUILT, NATIVE_OUT
 from ffilab.setup.catalogue import BY_LABEL
 from ffilab.setup.installed import load
-from tests.of_chapter import PAIR
+from tests.helpers.of_chapter import PAIR
 
 COUNTING = "ran = []\ndef count():\n    ran.append(1)\n    return len(ran)"
 ARMS = [
@@ -22,7 +22,7 @@ ARMS = [
     Arm(
         "with a loop of its own", "count_to(loops)", uses="def count_to(n):\n    for _ in range(n): pass", own_loop=True
     ),
-    Arm.of("an object", "tests/hostile_arms.py", "fine"),
+    Arm.of("an object", "tests/helpers/hostile_arms.py", "fine"),
     Arm("setup once", "assert made == 1 and len(ran) == 1", "made = count()", COUNTING),
     Arm("a path", f"assert folder == {str(NATIVE_OUT)!r}", f"folder = '{BUILT}'"),
     Arm("raises", "1 / 0"),

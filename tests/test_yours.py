@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 import pyperf
 import pytest
-from conftest import clean_environment
 
 import ffilab
 from ffilab.judge.estimates import MIN_VALUES
@@ -29,7 +28,8 @@ from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from ffilab.setup.installed import load
 from ffilab.yours import command, comparing, pythons, worked_example
 from ffilab.yours.result import Result, width
-from tests.made_up import timed
+from tests.helpers.environment import clean_environment
+from tests.helpers.made_up import timed
 
 UV = Path(sys.executable).with_name("uv")
 

@@ -20,7 +20,7 @@ from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.boundary import exercise, experiment, looks, results
 from notebooks.boundary.experiment import BINDINGS, name
 from tests.boundary.test_results import profiled
-from tests.of_chapter import PAIR, Golden, rows_of
+from tests.helpers.of_chapter import PAIR, Golden, rows_of
 
 SOURCES = NATIVE / "boundary"
 FOLDER = {"sources": experiment.SOURCES, "folder": experiment.LIBRARIES}

@@ -19,7 +19,7 @@ import pytest
 from ffilab.run.paths import NATIVE, NATIVE_OUT
 from ffilab.setup import installed, native
 from ffilab.setup.catalogue import BY_LABEL
-from tests.of_chapter import PAIR
+from tests.helpers.of_chapter import PAIR
 
 SOURCES = NATIVE / "boundary"
 ARMS = runpy.run_path(str(SOURCES / "arms.py"))

@@ -12,7 +12,7 @@ from ffilab.run.paths import NATIVE
 from ffilab.setup.catalogue import GIL
 from notebooks.boundary import exercise, experiment, looks, results
 from notebooks.boundary.experiment import BINDINGS
-from tests.of_chapter import Golden
+from tests.helpers.of_chapter import Golden
 
 RECORD = Golden("boundary").timed("matrix")
 

@@ -8,10 +8,10 @@ import sys
 import time
 
 import pytest
-from conftest import clean_environment
 
-from faults import fake_source, small
 from ffilab.run.paths import ROOT
+from tests.helpers import fake_source, small
+from tests.helpers.environment import clean_environment
 
 pytestmark = pytest.mark.full
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from conftest import clean_environment
 
 from ffilab.judge import statistics
 from ffilab.measure import runner
@@ -24,13 +23,13 @@ from ffilab.run import quota as quotas
 from ffilab.run.paths import ROOT
 from ffilab.run.subprocesses import group
 from ffilab.setup.catalogue import GIL
-
-from . import small
+from tests.helpers import small
+from tests.helpers.environment import clean_environment
 
 pytestmark = pytest.mark.usefixtures("quiet_progress")
 
 # Two arms that are the same, and the controls of a plan, fewer than a chapter's.
-TWINS = [Arm.of(name, "tests/hostile_arms.py", "fine") for name in "ab"]
+TWINS = [Arm.of(name, "tests/helpers/hostile_arms.py", "fine") for name in "ab"]
 RESTARTS = 10
 
 
@@ -171,8 +170,8 @@ def test_a_quota_is_read_from_its_control_group(tmp_path, monkeypatch, what):
 RUN = """
 import sys
 from pathlib import Path
-sys.path[:0] = [{root!r}, {tests!r}]
-from faults import test_cores
+sys.path.insert(0, {root!r})
+from tests.faults import test_cores
 from ffilab.measure import runner
 from ffilab.run.budget import BUDGETS
 runner.run(test_cores.twins(BUDGETS["smoke"], 1, batch_ms=5), Path({folder!r}))
@@ -183,7 +182,7 @@ def disturbed(folder, disturb):
     """The record of a run in a process of its own, which gets to work and is then disturbed: `disturb(process,
     path)`."""
     path = folder / "twins.jsonl"
-    code = RUN.format(root=str(ROOT), tests=str(ROOT / "tests"), folder=str(folder))
+    code = RUN.format(root=str(ROOT), folder=str(folder))
     environment = clean_environment(
         PYTHONDONTWRITEBYTECODE="1", **settings.telling(progress=str(folder.parent / "progress"))
     )

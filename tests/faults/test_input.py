@@ -9,9 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from conftest import clean_environment
 
-from faults import fake_source
 from ffilab import cli
 from ffilab.judge import claims
 from ffilab.run import machine, paths, subprocesses
@@ -19,7 +17,9 @@ from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.setup import catalogue, installed, native
 from ffilab.setup.catalogue import BY_LABEL
-from tests.tiny import library
+from tests.helpers import fake_source
+from tests.helpers.environment import clean_environment
+from tests.helpers.tiny import library
 
 GIL = BY_LABEL["3.14"]
 

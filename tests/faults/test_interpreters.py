@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from faults import fake_source
 from ffilab import cli
 from ffilab.page.chapter import assert_gil
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.setup import environments, installed, interpreters
 from ffilab.setup.catalogue import BY_LABEL
+from tests.helpers import fake_source
 
 GIL, FREE = BY_LABEL["3.14"], BY_LABEL["3.14t"]
 

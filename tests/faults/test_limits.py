@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 
 import psutil
 import pytest
-from conftest import clean_environment
 
 from ffilab.measure import case, foreign, runner
 from ffilab.measure import session as sessions
@@ -26,6 +25,7 @@ from ffilab.run.paths import ROOT
 from ffilab.run.subprocesses import reached
 from ffilab.setup.catalogue import BY_LABEL, GIL
 from ffilab.setup.installed import load
+from tests.helpers.environment import clean_environment
 
 BROWSER = ("chromium", "chrome", "headless_shell", "node", "node-MainThread", "chrome_crashpad_handler")
 pytestmark = pytest.mark.usefixtures("quiet_progress", "quiet_machine")
@@ -42,7 +42,9 @@ def open_files():
 
 def limited(smoke):
     """A plan of three workers."""
-    return plan("limits", [Arm.of("plain", "tests/hostile_arms.py", "fine"), *controls(8)], [GIL], smoke, 1, False)
+    return plan(
+        "limits", [Arm.of("plain", "tests/helpers/hostile_arms.py", "fine"), *controls(8)], [GIL], smoke, 1, False
+    )
 
 
 def assert_nothing_is_left(before):

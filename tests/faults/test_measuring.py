@@ -5,10 +5,10 @@ from collections import Counter
 
 import pytest
 
-from faults import small
 from ffilab.measure import runner, workers
 from ffilab.measure.plan import Arm, plan
 from ffilab.setup.catalogue import GIL
+from tests.helpers import small
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from ffilab.setup.catalogue import GIL
 def test_a_worker_that_fails_costs_one_restart(smoke, tmp_path, monkeypatch, action, reason):
     monkeypatch.setattr(workers, "BATCH_TIMEOUT_S", 4)
     given = {"marker": str(tmp_path / "marker"), "action": action}
-    arms = [Arm.of(action, "tests/hostile_arms.py", "once", given)]
+    arms = [Arm.of(action, "tests/helpers/hostile_arms.py", "once", given)]
     record = runner.run(plan("faults", arms, [GIL], smoke, 1, False), tmp_path / "run")
     (failure,) = record.failures
     assert reason in failure["reason"]

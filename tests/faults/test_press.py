@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 
-from faults import small
 from ffilab.page import contents, execute, render
 from ffilab.page.contents import Chapter
 from ffilab.run import paths, settings
 from ffilab.run.errors import UserError
+from tests.helpers import small
 
 # Locks a mutex twice, with the GIL held: no signal reaches Python.
 HANG = "import ctypes; lib = ctypes.PyDLL(None); m = bytes(128); lib.pthread_mutex_lock(m); lib.pthread_mutex_lock(m)"

@@ -14,11 +14,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from faults import fake_source
-from faults.small import disk as disk_in_memory
 from ffilab.run.errors import UserError
 from ffilab.setup import build, environments, installed, interpreters, sources
 from ffilab.setup.catalogue import BY_LABEL, SOURCES, Request
+from tests.helpers import fake_source
+from tests.helpers.small import disk as disk_in_memory
 
 GIL = BY_LABEL["3.14"]
 CONTENT = b"upstream" * 1000

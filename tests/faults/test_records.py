@@ -13,7 +13,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from faults import small
 from ffilab.judge import again, runs
 from ffilab.measure import foreign
 from ffilab.measure.lines import Writer
@@ -23,8 +22,9 @@ from ffilab.page import draw
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.run.subprocesses import explain_os_errors
-from tests.made_up import timed
-from tests.of_chapter import write
+from tests.helpers import small
+from tests.helpers.made_up import timed
+from tests.helpers.of_chapter import write
 
 # Loaders has timed plans, processes and observations, and few of each.
 GOLDEN = ROOT / "tests" / "golden" / "loaders"

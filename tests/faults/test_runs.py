@@ -6,13 +6,13 @@ import subprocess
 import sys
 
 import pytest
-from conftest import clean_environment
 
-from faults import small
 from ffilab.measure.alone import alone
 from ffilab.page.run_notebook import connected
 from ffilab.run import subprocesses
 from ffilab.run.paths import ROOT
+from tests.helpers import small
+from tests.helpers.environment import clean_environment
 
 
 @pytest.fixture

@@ -15,14 +15,14 @@ from urllib.request import Request, urlopen
 
 import psutil
 import pytest
-from conftest import clean_environment
 
-from faults import small
 from ffilab import cli
 from ffilab.page import book
 from ffilab.run.paths import KERNELS, NATIVE, ROOT
 from ffilab.setup import installed, interpreters, layout_pool
 from ffilab.setup.catalogue import CHAPTER_PAIR, SOURCES
+from tests.helpers import small
+from tests.helpers.environment import clean_environment
 
 PIN = re.compile(r"^([A-Za-z0-9][\w.\-]*)(?:\[[\w,\-]+\])?==([^\s;\\]+)", re.M)
 

@@ -7,7 +7,7 @@ import pytest
 from ffilab.judge.estimates import Share
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.outside import crossings, experiment, figures
-from tests.of_chapter import LABELS, PAIR, outcome_of
+from tests.helpers.of_chapter import LABELS, PAIR, outcome_of
 
 
 def play(label, scenes, first=experiment.FIRST):

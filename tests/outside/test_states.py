@@ -10,7 +10,7 @@ from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED
 from ffilab.setup.installed import load, soabi
 from native.outside.ways import TOOLS, started, way_in
 from notebooks.outside import exercise, experiment
-from tests.of_chapter import LABELS, PAIR, result_of
+from tests.helpers.of_chapter import LABELS, PAIR, result_of
 
 FOLDER = {"folder": experiment.FOLDER}
 

@@ -8,7 +8,6 @@ import sys
 
 import pandas as pd
 import pytest
-from faults import small
 
 from ffilab.judge.estimates import Share
 from ffilab.measure.source import source_of
@@ -16,7 +15,8 @@ from ffilab.setup.catalogue import GIL
 from native.outside.children import children
 from notebooks.outside import experiment, figures, waiting
 from notebooks.outside.results import NEWER, OLDER
-from tests.of_chapter import LABELS, outcome_of
+from tests.helpers import small
+from tests.helpers.of_chapter import LABELS, outcome_of
 
 RUNS = 2
 

@@ -11,11 +11,10 @@ import tarfile
 from functools import cache
 from pathlib import Path
 
-from conftest import clean_environment
-
 from ffilab.run.paths import ROOT
 from ffilab.setup import installed
 from ffilab.setup.catalogue import BY_LABEL
+from tests.helpers.environment import clean_environment
 
 CONFIGURE = """#!/bin/sh
 for word in "$@"; do case $word in --prefix=*) echo "${word#--prefix=}" >prefix.txt ;; esac; done

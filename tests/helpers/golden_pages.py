@@ -13,9 +13,9 @@ from pathlib import Path
 from ffilab.judge.claims import chapter_names
 from ffilab.page.contents import Chapter
 from ffilab.page.execute import execute
-from tests.changed_records import EFFECTLESS, INVERTED, changed
+from tests.helpers.changed_records import EFFECTLESS, INVERTED, changed
 
-GOLDEN = Path(__file__).with_name("golden")
+GOLDEN = Path(__file__).parents[1] / "golden"
 MEASURED = "measured"
 VARIANTS = (MEASURED, INVERTED, EFFECTLESS)
 # Of machines that lack something: golden/make.py says what.

@@ -20,7 +20,7 @@ from notebooks.loaders import experiment as loaders
 PAIR = (GIL, FREE_THREADED)
 # Every interpreter that is here: the chapter pair in the default suite, the others in `make test-all`.
 LABELS = [pytest.param(one.label, marks=() if one.label in PAIR else pytest.mark.full) for one in installed.present()]
-GOLDEN = Path(__file__).with_name("golden")
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def noop(name: str, loader: str = "CDLL") -> Arm:

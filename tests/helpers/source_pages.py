@@ -11,7 +11,7 @@ from ffilab.page.contents import chapters, split
 from ffilab.page.fold import LANGUAGES
 from ffilab.page.places import headings, markdown
 from ffilab.run.paths import ROOT
-from tests.golden_pages import GOLDEN
+from tests.helpers.golden_pages import GOLDEN
 
 
 @cache

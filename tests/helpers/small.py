@@ -12,11 +12,11 @@ from pathlib import Path
 import nbformat
 import psutil
 import pytest
-from conftest import clean_environment
 
 from ffilab.run import settings
 from ffilab.run.locks import is_held
 from ffilab.run.paths import ROOT
+from tests.helpers.environment import clean_environment
 
 # A kernel that has a worker, which says that it is there.
 BUSY = (
