@@ -1,14 +1,15 @@
 """The numbers of a chapter, by name: the only way out of its records.
 
-`numbers(session)` in notebooks/<chapter>/numbers.py returns a dictionary: the name of each number that a claim or a
-sentence speaks of, and the function that makes it. That returns an estimate (an interval is one), or the reason why
-there is none. A number is made when it is first asked for, and what is read of the session meanwhile is what it rests
-on.
+A number that a claim or a sentence speaks of is a function under `@number(...)` in notebooks/<chapter>/numbers.py, or
+in a module whose declarations that one takes over. It returns an estimate (an interval is one), or the reason why there
+is none. A number is made when it is first asked for, and what is read of the session meanwhile is what it rests on.
 """
 
 import importlib
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ffilab.judge import groups
 from ffilab.judge.claims import in_words
@@ -17,9 +18,98 @@ from ffilab.measure.reading import watched
 from ffilab.measure.record import once
 
 NOT_MEASURED = "was not measured"
+ONE_CORE = "there is one core here, and what runs at once takes two"
 Made = Estimate | str | None
 Makers = dict[str, Callable[[], Made]]
-ONE_CORE = "there is one core here, and what runs at once takes two"
+# What a parameter may be: its values by the words that stand for them in a number's name, or words that are the values.
+Values = Mapping[str, object] | Iterable[str]
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A function that makes a number, or one for each combination of values. See `Declarations`."""
+
+    make: Callable[..., Made]
+    name: str
+    read: Callable[..., object]
+    over: Mapping[str, Values | Callable[..., Values]]
+    fixed: Mapping[str, object]
+    two_cores: bool
+    missing: str
+
+    def makers(self, session) -> Iterator[tuple[str, Callable[[], Made]]]:
+        """Each number's name, and what makes it of this session."""
+        values = [values(session) if callable(values) else values for values in self.over.values()]
+        of_word = [values if isinstance(values, Mapping) else dict(zip(values, values)) for values in values]
+        for words in itertools.product(*of_word):
+            given = dict(self.fixed)
+            for parameter, word, of in zip(self.over, words, of_word):
+                given |= of[word] if isinstance(of[word], dict) else {parameter: of[word]}
+            yield in_words(self.name).format(**dict(zip(self.over, words))), partial(self._number, session, given)
+
+    def _number(self, session, given: dict) -> Made:
+        if self.two_cores and session.machine["cores_usable"] < 2:
+            return ONE_CORE
+        return self.make(self.read(session), **given) or self.missing
+
+
+class Declarations:
+    """The numbers that a module declares, with those of other modules (`parts`):
+
+        number = Declarations()
+
+        @number("share kept by {loader} on {where}", frame="counting thread", over={"loader": LOADERS, "where": WHERE})
+        def share_kept(runs, loader, where): ...
+
+    One function may make several: under several decorators, or `number("…", timed="calls", label=GIL)(price)`.
+    """
+
+    def __init__(self, *parts: "Declarations", missing: str = ""):
+        # missing: why there is no number if a function returns nothing, in other words than "was not measured".
+        self._missing = missing
+        self._declared = [declaration for part in parts for declaration in part._declared]
+
+    def __call__(
+        self,
+        name: str,
+        *,
+        timed: str = "",
+        frame: str = "",
+        disturbed: bool = False,
+        two_cores: bool = False,
+        over: Mapping[str, Values | Callable[..., Values]] | None = None,
+        **fixed,
+    ):
+        """Declare a number, or one for each combination of values of `over`.
+
+        name: as claims and sentences say it, with {parameter} for a word of `over`, and with {GIL} and {FREE_THREADED}.
+        timed, frame: the timed plan, or the experiment, that the function gets first; the session, without either.
+        disturbed: whether the frame keeps processes beside which others ran: an event counts, whatever else ran.
+        two_cores: whether it says something only where two threads, or two processes, can run at once.
+        over: the values of parameters, by the words that stand for them; a function of the session may return them. A
+        value that is a dictionary is handed in as keywords.
+        fixed: further arguments.
+        """
+
+        def read(session):
+            if timed:
+                return session.timed(timed)
+            # Not handed in where it says nothing.
+            return session.frame(frame, **{"disturbed": True} if disturbed else {}) if frame else session
+
+        def declare(make):
+            self._declared.append(Declaration(make, name, read, over or {}, fixed, two_cores, self._missing))
+            return make
+
+        return declare
+
+    def makers(self, session) -> Makers:
+        """What makes each number of this session, by name. Raises ValueError if two have one name."""
+        made = [pair for declaration in self._declared for pair in declaration.makers(session)]
+        if len(makers := dict(made)) < len(made):
+            names = [name for name, _ in made]
+            raise ValueError(f"two numbers have one name: {max(names, key=names.count)}")
+        return makers
 
 
 def at_once(session, make: Callable[[], Made]) -> Callable[[], Made]:
@@ -46,8 +136,6 @@ class Numbers:
     def __init__(self, session, make: Makers):
         self.session = session
         self._make = {in_words(name): function for name, function in make.items()}
-        if len(self._make) < len(make):
-            raise ValueError(f"notebooks/{session.chapter}/numbers.py has two numbers of one name")
         self._made: dict[str, Number] = {}
         # Each session by itself, and the experiments of which it has lost most, but all together have not.
         self._each: list[tuple[Numbers, set[str]]] | None = None
@@ -107,4 +195,6 @@ class Numbers:
 def numbers_of(session) -> Numbers:
     """The numbers of a session."""
     chapter = importlib.import_module(f"notebooks.{session.chapter}.numbers")
-    return Numbers(session, chapter.numbers(session))
+    # Not yet one module: `numbers` returns the makers.
+    makers = chapter.number.makers if hasattr(chapter, "number") else chapter.numbers
+    return Numbers(session, makers(session))

@@ -18,7 +18,7 @@ from ffilab.measure.session import Session
 from ffilab.measure.source import source_of
 from ffilab.page.draw import text
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-from notebooks.pinning import results
+from notebooks.pinning import numbers
 from notebooks.pinning.experiment import APART, FREE, LIBRARY, NATIVE, ONE_CORE, PYTHON, chunk_of, drawn
 
 SOLVED = {
@@ -46,7 +46,7 @@ def over_free(question: str, speeds: pd.DataFrame) -> Interval | None:
     """Throughput of the placement that a question asks for over that of threads which are not pinned; None if it is not
     known."""
     label, work, placement = ASKED[question]
-    found = results.over(speeds, "per_s", placement, FREE, interpreter=label, work=work, threads=2)
+    found = numbers.over(speeds, "per_s", placement, FREE, interpreter=label, work=work, threads=2)
     return found.interval if found is not None and known(found.interval) else None
 
 
@@ -106,9 +106,9 @@ def check_quiet(session: Session, run: Callable) -> list[str]:
     wrong = [line for row in mine.to_dict("records") if (line := fault(**row))]
     if wrong:
         return said_of(wrong[:1], None)
-    gain = results.over(runs, "measures_per_s", MINE, FREE).interval
+    gain = numbers.over(runs, "measures_per_s", MINE, FREE).interval
     return [
-        *said_of([], results.over(runs, "per_s", FREE, MINE)),
+        *said_of([], numbers.over(runs, "per_s", FREE, MINE)),
         f"The thread that measures does {text(gain)} times what it does where nothing is pinned.",
     ]
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from ffilab.judge.estimates import Estimate, Interval, Location
 from ffilab.page import draw
-from notebooks.pinning import numbers, results
+from notebooks.pinning import numbers
 from notebooks.pinning.experiment import AGAIN, ALONE, APART, FREE, NATIVE, ONE_CORE, PAIR, PYTHON
 
 ITSELF = "1 (itself)"
@@ -29,24 +29,24 @@ def steadiness_table(steady: pd.DataFrame) -> pd.DataFrame:
         {
             "placement": "pinned" if placement == APART else placement,
             "spread of turns": draw.Quantity(Location.of(logs.to_numpy(), log=True), "%", 100),
-            "over pinned": ITSELF if placement == APART else draw.Quantity(results.steadier(steady, placement)),
+            "over pinned": ITSELF if placement == APART else draw.Quantity(numbers.steadier(steady, placement)),
             N: len(logs),
         }
-        for placement, logs in results.spreads(steady).items()
+        for placement, logs in numbers.spreads(steady).items()
     )
 
 
 def over_free(speeds: pd.DataFrame, placement: str, **which) -> Estimate | str | None:
     """Throughput over that of threads that are not pinned."""
-    return ITSELF if placement == FREE else results.over(speeds, "per_s", placement, FREE, **which)
+    return ITSELF if placement == FREE else numbers.over(speeds, "per_s", placement, FREE, **which)
 
 
 def throughput_table(speeds: pd.DataFrame) -> pd.DataFrame:
     """Pieces a second of all threads together, over not pinned, and how often a thread moved."""
     columns = {
-        "pieces of work/s": partial(results.centre, name="per_s"),
+        "pieces of work/s": partial(numbers.centre, name="per_s"),
         "over not pinned": over_free,
-        "moves/s of a thread": results.moves,
+        "moves/s of a thread": numbers.moves,
     }
     found = draw.summary(done(speeds), {**BY, "threads": (), "placement": SHOWN}, columns, N)
     # One thread has no other to keep a core from.
@@ -56,19 +56,19 @@ def throughput_table(speeds: pd.DataFrame) -> pd.DataFrame:
 
 def late(lateness: pd.DataFrame, name: str, **which) -> draw.Quantity | str:
     """µs; p99 only if every process has one, as those with ticks enough are the quick ones."""
-    if name == "p99" and results.column(lateness, name, **which).isna().any():
+    if name == "p99" and numbers.column(lateness, name, **which).isna().any():
         return NO_P99
-    return draw.Quantity(results.centre(lateness, name, **which), "µs")
+    return draw.Quantity(numbers.centre(lateness, name, **which), "µs")
 
 
 def beside(lateness: pd.DataFrame, placement: str, **which) -> Interval | str | None:
     """What the thread beside an answer gets done."""
-    return "none" if placement == ALONE else results.centre(lateness, "work_per_s", placement=placement, **which)
+    return "none" if placement == ALONE else numbers.centre(lateness, "work_per_s", placement=placement, **which)
 
 
 def answers(lateness: pd.DataFrame, **which) -> str:
     """Processes, and the fewest and most answers of one."""
-    ticks = results.column(lateness, "ticks", **which)
+    ticks = numbers.column(lateness, "ticks", **which)
     return f"{len(ticks)} × {ticks.min():.0f}" + f" to {ticks.max():.0f}" * bool(ticks.max() > ticks.min())
 
 
@@ -89,7 +89,7 @@ def race_table(races: pd.DataFrame) -> pd.DataFrame:
     """Updates lost by placement."""
 
     def row(races: pd.DataFrame, **which) -> dict:
-        losing, lost = results.losing(races, **which), draw.Quantity(results.lost(races, **which), "%", 100)
+        losing, lost = numbers.losing(races, **which), draw.Quantity(numbers.lost(races, **which), "%", 100)
         return {"updates lost, %": lost, "processes that lose any": str(losing), "their share": losing}
 
     return draw.summary(done(races), {"interpreter": PAIR, "placement": (FREE, APART, ONE_CORE)}, row, "")
@@ -98,13 +98,13 @@ def race_table(races: pd.DataFrame) -> pd.DataFrame:
 def summary(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
     """Both together, for those who have to choose: one row for each interpreter, kind of work and placement."""
     rows = []
-    for (label, work), placement in itertools.product(CASES, results.with_added(speeds, FREE, APART, ONE_CORE)):
+    for (label, work), placement in itertools.product(CASES, numbers.with_added(speeds, FREE, APART, ONE_CORE)):
         which = {"interpreter": label, "work": work}
-        n = len(results.column(speeds, "per_s", placement=placement, threads=2, **which))
-        answered = len(results.column(lateness, "p50", placement=placement, **which))
+        n = len(numbers.column(speeds, "per_s", placement=placement, threads=2, **which))
+        answered = len(numbers.column(lateness, "p50", placement=placement, **which))
         if not n + answered:
             continue
-        ratio = results.over(speeds, "per_s", placement, FREE, threads=2, **which)
+        ratio = numbers.over(speeds, "per_s", placement, FREE, threads=2, **which)
         rows.append(
             {
                 "CPython": label,
@@ -122,11 +122,11 @@ def summary(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
 def effects(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
     """What the figure draws: gains of both placements over not pinned; above 1 is better."""
     rows = []
-    for (label, work), placement in itertools.product(CASES, results.with_added(speeds, APART, ONE_CORE)):
+    for (label, work), placement in itertools.product(CASES, numbers.with_added(speeds, APART, ONE_CORE)):
         which = {"interpreter": label, "work": work}
         found = {
-            "throughput": results.over(speeds, "per_s", placement, FREE, threads=2, **which),
-            "median answer": results.over(lateness, "p50", FREE, placement, **which),
+            "throughput": numbers.over(speeds, "per_s", placement, FREE, threads=2, **which),
+            "median answer": numbers.over(lateness, "p50", FREE, placement, **which),
         }
         for what, one in found.items():
             if one and one.interval.is_known:

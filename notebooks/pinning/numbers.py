@@ -1,30 +1,159 @@
-"""The numbers of the chapter "Where threads run", by name, and its own controls. The rules: claims.toml,
-sentences.toml."""
+"""What the records of the chapter "Where threads run" say: its numbers by name, and its own controls. The rules:
+claims.toml, sentences.toml."""
 
 import math
-from collections.abc import Callable
 
+import numpy as np
 import pandas as pd
 
 from ffilab.judge.claims import declared
 from ffilab.judge.controls import Check, Control
-from ffilab.judge.estimates import Counted, Estimate
-from ffilab.judge.numbers import Makers
-from ffilab.judge.processes import chosen
+from ffilab.judge.estimates import Counted, Estimate, Interval, Location, Share
+from ffilab.judge.numbers import Declarations, numbers_of
+from ffilab.judge.processes import chosen, location, ratio
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.pinning import experiment as e
-from notebooks.pinning import results
 
+PAIR = (GIL, FREE_THREADED)
+WORKS = {"a native call": e.NATIVE, "Python": e.PYTHON}
+PLACED = {"a core each": e.APART, "one core": e.ONE_CORE}
+MOVING = {"not pinned": e.FREE, "a core each": e.APART}
+DECISIVE = {"throughput": e.DECISIVE_THROUGHPUT, "latency": e.DECISIVE_LATENCY}
 NO_PINNING = (
     "threads cannot be pinned to cores of their own here: it takes Linux, and two cores that the process may use"
 )
+number = Declarations(missing=NO_PINNING)
+
+
+def with_added(frame: pd.DataFrame, *known: str) -> list[str]:
+    """These placements, and those that a reader has added."""
+    return [*known, *sorted(set(frame.placement.dropna()) - {e.FREE, e.AGAIN, e.APART, e.ONE_CORE, e.ALONE})]
+
+
+def column(frame: pd.DataFrame, name: str, **which) -> pd.Series:
+    """A column of the processes that brought a result, by process."""
+    found = chosen(frame[frame.ended == "ok"], **which)
+    if name not in found or not len(found):
+        return pd.Series(dtype=float)
+    return pd.to_numeric(found.set_index("process")[name])
+
+
+def over(frame: pd.DataFrame, name: str, one: str, other: str, **which) -> Estimate | None:
+    """A column at one placement over that at another, process by process; None if one of them is missing."""
+    pair = _pairs(frame, name, one, other, **which)
+    return ratio(pair.one.to_numpy(), pair.other.to_numpy()) if len(pair) else None
+
+
+def _pairs(frame: pd.DataFrame, name: str, one: str, other: str, **which) -> pd.DataFrame:
+    sides = {"one": column(frame, name, placement=one, **which), "other": column(frame, name, placement=other, **which)}
+    return pd.DataFrame(sides).dropna()
+
+
+def centre(frame: pd.DataFrame, name: str, **which) -> Interval | None:
+    """Geometric mean over processes with its interval; None if nothing is there, or not everywhere above 0."""
+    values = column(frame, name, **which).dropna().to_numpy()
+    return Location.of(np.log(values), log=True).at() if len(values) and values.min() > 0 else None
+
+
+def moves(speeds: pd.DataFrame, placement: str, **which) -> Interval | None:
+    """Moves a second of a thread, over processes; None if none is there. What lies below 0 is no part of the interval
+    of a count."""
+    values = column(speeds, "moves", placement=placement, **({"threads": 2} | which)).dropna().to_numpy()
+    return location(values).interval.map(lambda bound: max(0.0, bound)) if len(values) else None
+
+
+def spreads(runs: pd.DataFrame) -> pd.DataFrame:
+    """Logarithms of the spread of what one thread measures over its turns, which is the mean absolute deviation of
+    logarithms from their median: a row for each process, a column for each placement."""
+
+    def log_spread(rates: list[float]) -> float:
+        logs = np.log(rates)
+        return float(np.log(np.abs(logs - np.median(logs)).mean()))
+
+    well = runs[runs.ended == "ok"].set_index("process")
+    return pd.DataFrame({placement: part.rates.map(log_spread) for placement, part in well.groupby("placement")})
+
+
+@number("spread of a measurement, not pinned / pinned: {GIL}", frame="steadiness")
+def steadier(runs: pd.DataFrame, placement: str = e.FREE) -> Estimate | None:
+    """The spread at a placement over that where it is pinned, process by process; None if it was not pinned."""
+    if e.APART not in (logs := spreads(runs)):
+        return None
+    return Location.of((logs[placement] - logs[e.APART]).to_numpy(), log=True)
+
+
+@number("share of updates lost, a core each minus one core: {FREE_THREADED}", frame="race", label=FREE_THREADED)
+def lost_more(races: pd.DataFrame, label: str) -> Estimate | None:
+    """Expected share of updates lost with a core for each thread, less that on one core, process by process."""
+    pair = _pairs(races, "lost", e.APART, e.ONE_CORE, interpreter=label)
+    return Location.mean((pair.one - pair.other).to_numpy()) if len(pair) else None
+
+
+@number(
+    "share of updates lost, {placement}: {interpreter}", frame="race", over={"interpreter": PAIR, "placement": PLACED}
+)
+def lost(races: pd.DataFrame, interpreter: str, placement: str) -> Interval | None:
+    """Expected share of updates that a process loses; None if nothing is there."""
+    values = column(races, "lost", interpreter=interpreter, placement=placement).dropna().to_numpy()
+    return Location.mean(values).at() if len(values) else None
+
+
+@number(
+    "processes that lose updates, a core each: {FREE_THREADED}",
+    frame="race",
+    interpreter=FREE_THREADED,
+    placement=e.APART,
+)
+def losing(races: pd.DataFrame, interpreter: str, placement: str) -> Estimate | None:
+    """Processes that lose any update."""
+    events = column(races, "any", interpreter=interpreter, placement=placement)
+    return Share(int(events.sum()), len(events)) if len(events) else None
+
+
+def frame(session: Session, title: str, label: str, work: str) -> pd.DataFrame:
+    """The processes of an experiment, in which a case that no claim asks for has fewer."""
+    return session.frame(title if (label, work) in DECISIVE[title] else f"{title}, further cases")
+
+
+@number(
+    "throughput of {work} in two threads, {placement} / not pinned: {label}",
+    over={"work": WORKS, "label": PAIR, "placement": PLACED},
+)
+def throughput(session: Session, label: str, work: str, placement: str) -> Estimate | None:
+    speeds = frame(session, "throughput", label, work)
+    return over(speeds, "per_s", placement, e.FREE, interpreter=label, work=work, threads=2)
+
+
+@number("p99 beside a Python thread, not pinned / a core each: {label}", over={"label": PAIR})
+def tail(session: Session, label: str) -> Estimate | None:
+    lateness = frame(session, "latency", label, e.PYTHON)
+    return over(lateness, "p99", e.FREE, e.APART, interpreter=label, work=e.PYTHON)
+
+
+@number("moves/s of a thread, {placement}", over={"placement": MOVING})
+def moves_of_all(session: Session, placement: str) -> Interval | None:
+    return moves(pd.concat([session.frame("throughput"), session.frame("throughput, further cases")]), placement)
+
+
+@number("cores")
+def cores(session: Session) -> Counted:
+    return Counted(max(1, len(session.observed(e.TITLE_CORES))))
+
+
+@number("smallest gain in {what} to be found, in per cent", over={"what": {"throughput": "throughput", "tails": "p99"}})
+def smallest_gain(session: Session, what: str) -> Counted | None:
+    """The smallest effect that the run finds in four cases of five, the largest of several."""
+    (claim,) = (claim for claim in declared("pinning").claims if claim.id == "A24a")
+    tested = [numbers_of(session)[test.number].estimate for test in claim.tests if test.number.startswith(what)]
+    effects = [estimate.mde for estimate in tested if estimate]
+    return Counted(100 * max(effects)) if effects and not any(map(math.isnan, effects)) else None
 
 
 def copies(speeds: pd.DataFrame, lateness: pd.DataFrame) -> list[tuple[str, str, str, Estimate | None]]:
     """The A/A tests: column, interpreter, work, and the second copy of "not pinned" over the first."""
     return [
-        (column, label, work, results.over(frame, column, e.AGAIN, e.FREE, interpreter=label, work=work, **which))
+        (column, label, work, over(frame, column, e.AGAIN, e.FREE, interpreter=label, work=work, **which))
         for frame, column, which, cases in (
             (speeds, "per_s", {"threads": 2}, e.DECISIVE_THROUGHPUT),
             (lateness, "p99", {}, e.DECISIVE_LATENCY),
@@ -53,60 +182,3 @@ def controls(session: Session) -> list[Check | Control]:
         *found,
         Check("pinned threads stay", "threads on one core", where, not away, len(away), source="throughput"),
     ]
-
-
-def numbers(session: Session) -> Makers:
-    made: Makers = {}
-
-    def throughput(what: str, label: str, work: str, one: str, other: str) -> None:
-        which = {"interpreter": label, "work": work, "threads": 2}
-        made[f"throughput of {what} in two threads, {named(one)} / {named(other)}: {label}"] = lambda: results.over(
-            frame(session, "throughput", label, work), "per_s", one, other, **which
-        )
-
-    made[f"spread of a measurement, not pinned / pinned: {GIL}"] = lambda: results.steadier(session.frame("steadiness"))
-    for what, work in (("a native call", e.NATIVE), ("Python", e.PYTHON)):
-        for label in (GIL, FREE_THREADED):
-            for placement in (e.APART, e.ONE_CORE):
-                throughput(what, label, work, placement, e.FREE)
-    for label in (GIL, FREE_THREADED):
-        made[f"p99 beside a Python thread, not pinned / a core each: {label}"] = lambda label=label: results.over(
-            frame(session, "latency", label, e.PYTHON), "p99", e.FREE, e.APART, interpreter=label, work=e.PYTHON
-        )
-        for placement in (e.APART, e.ONE_CORE):
-            made[f"share of updates lost, {named(placement)}: {label}"] = lambda label=label, placement=placement: (
-                results.lost(session.frame("race"), label, placement)
-            )
-    made[f"processes that lose updates, a core each: {FREE_THREADED}"] = lambda: results.losing(
-        session.frame("race"), FREE_THREADED, e.APART
-    )
-    made[f"share of updates lost, a core each minus one core: {FREE_THREADED}"] = lambda: results.lost_more(
-        session.frame("race"), FREE_THREADED
-    )
-    for placement in (e.FREE, e.APART):
-        made[f"moves/s of a thread, {named(placement)}"] = lambda placement=placement: results.moves(
-            pd.concat([session.frame("throughput"), session.frame("throughput, further cases")]), placement
-        )
-    made["cores"] = lambda: Counted(max(1, len(session.observed(e.TITLE_CORES))))
-    (claim,) = (claim for claim in declared("pinning").claims if claim.id == "A24a")
-    asked = {test.number: made[test.number] for test in claim.tests}
-    for what, begins in (("throughput", "throughput"), ("tails", "p99")):
-        of_it = [make for name, make in asked.items() if name.startswith(begins)]
-        made[f"smallest gain in {what} to be found, in per cent"] = lambda of_it=of_it: smallest(of_it)
-    return {name: lambda make=make: make() or NO_PINNING for name, make in made.items()}
-
-
-def frame(session: Session, title: str, label: str, work: str) -> pd.DataFrame:
-    """The processes of an experiment, in which a case that no claim asks for has fewer."""
-    decisive = {"throughput": e.DECISIVE_THROUGHPUT, "latency": e.DECISIVE_LATENCY}[title]
-    return session.frame(title if (label, work) in decisive else f"{title}, further cases")
-
-
-def named(placement: str) -> str:
-    return {e.FREE: "not pinned", e.APART: "a core each", e.ONE_CORE: "one core"}[placement]
-
-
-def smallest(makers: list[Callable[[], Estimate | None]]) -> Counted | None:
-    """The smallest effect that the run finds in four cases of five, the largest of several."""
-    found = [number.mde for make in makers if (number := make())]
-    return Counted(100 * max(found)) if found and not any(map(math.isnan, found)) else None
