@@ -55,9 +55,13 @@ def lets_others_run(sleep_ms):
 def turns_during(sleep_ms):
     """How often this thread has a turn while another one sleeps by `sleep_ms`; one that keeps the GIL allows one before
     and one after."""
-    began_and_ended = []
+    began_and_ended, looking = [], []
 
     def sleeper():
+        # `thread.start()` of a free-threaded build yields its core up to forty times before it waits in the kernel:
+        # more than half a second where others want the core (MAX_SPIN_COUNT, Python/lock.c).
+        while not looking:
+            time.sleep(0.001)
         began_and_ended.append(time.perf_counter())
         sleep_ms(200)
         began_and_ended.append(time.perf_counter())
@@ -65,6 +69,7 @@ def turns_during(sleep_ms):
     thread = threading.Thread(target=sleeper)
     turns = []
     thread.start()
+    looking.append(True)
     while thread.is_alive():
         time.sleep(0.001)
         turns.append(time.perf_counter())
