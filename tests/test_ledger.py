@@ -153,8 +153,14 @@ def test_a_number_rests_on_what_was_read_for_it_and_is_made_once():
 def test_a_name_that_no_number_has_is_an_error_and_no_weaker_test():
     with pytest.raises(ValueError, match=r"no number 'ratio on 3\.14'"):
         made(one=NUMBER)["ratio on {GIL}"]
-    with pytest.raises(ValueError, match="two numbers of one name"):
-        made(**{"on {GIL}": NUMBER, f"on {GIL}": NUMBER})
+
+
+def test_two_numbers_of_one_name_are_an_error():
+    number = numbers.Declarations()
+    for name in ("on {GIL}", f"on {GIL}"):
+        number(name)(lambda session: None)
+    with pytest.raises(ValueError, match=f"two numbers have one name: on {GIL}"):
+        number.makers(None)
 
 
 @pytest.mark.parametrize("chapter", claims.chapter_names())

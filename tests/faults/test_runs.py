@@ -78,7 +78,7 @@ def test_the_next_run_ends_what_a_killed_one_left(tree):
 
 
 def test_processes_of_another_folder_are_left_alone(tree):
-    other = subprocess.Popen(["sleep", "60"], env={**os.environ, "FFILAB_RUN": "/another/_build"})
+    other = subprocess.Popen(["sleep", "600"], env={**os.environ, "FFILAB_RUN": "/another/_build"})
     sweep(tree)
     assert other.poll() is None
     other.kill()
