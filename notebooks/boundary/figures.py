@@ -12,14 +12,25 @@ import seaborn as sns
 
 from ffilab.judge import statistics
 from ffilab.judge.estimates import Interval, Location
+from ffilab.judge.processes import chosen
 from ffilab.judge.questions import OPEN, above
 from ffilab.measure.record import Record
 from ffilab.page import draw
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from native.boundary import arms
+from notebooks.boundary import costs, inside, tools
 from notebooks.boundary import experiment as e
-from notebooks.boundary import results
+from notebooks.boundary.beside_work import TARGET_SHARE, threshold
 
+# Which bindings detach the thread state around every call, and so release the GIL: the manuals of ctypes and cffi.
+DETACHING = ("cffi API", "cffi ABI", "ctypes CDLL")
+# What the talk printed for the call that returns an int, in ns, by set of tables: std over cv.
+PUBLISHED = {
+    "set 1": (278.7, 260.3, 189.8, 138.7),
+    "set 2, no GIL": (303.6, 302.3, 252.0, 148.2),
+    "set 3, no GIL": (198.3, 264.4, 177.9, 145.6),
+    "set 4": (119.7, 168.0, 107.7, 77.5),
+}
 # The bindings whose prices are drawn: more curves cannot be told from each other. The CSV holds all.
 DRAWN = (e.FLOOR, "PyO3", "pybind11", "ctypes CDLL")
 # Where the page on the bindings shows each of them whole.
@@ -47,8 +58,8 @@ def every_cell(
     where = ", ".join(one for one in names if one.endswith("matrix.jsonl"))
     rows = []
     for label, binding, signature in itertools.product(record.interpreters, e.BINDINGS, e.SIGNATURES):
-        cell = (e.name(one, signature) for one in (binding, e.FLOOR))
-        arm, floor, row = *cell, found.get((label, binding, signature))
+        row = found.get((label, binding, signature))
+        (_, arm), floor = (costs.cell(label, one, signature) for one in (binding, e.FLOOR))
         counted = {} if isinstance(counts, str) else counts.get(label, {})
         why = ""
         if row is None:
@@ -64,7 +75,7 @@ def every_cell(
                 "signature": signature,
                 **numbers("ns", row and row.ns),
                 **numbers("over the floor", row and row.over),
-                **numbers("ratio to the floor", row and statistics.ratio(record, (label, arm), (label, floor))),
+                **numbers("ratio to the floor", row and statistics.ratio(record, (label, arm), floor)),
                 "instructions": counted.get(arm),
                 "n": len(record.kept) if row else 0,
                 "section": SECTION,
@@ -82,16 +93,17 @@ def numbers(what: str, found: Interval | None) -> dict[str, float | None]:
     return {what: value, f"{what}, low": low, f"{what}, high": high}
 
 
-def plain(found: pd.DataFrame) -> pd.DataFrame:
+def ends(intervals: pd.Series) -> pd.DataFrame:
+    """Intervals as numbers: columns value, low and high."""
+    return pd.DataFrame([vars(one) for one in intervals], intervals.index, ["value", "low", "high"])
+
+
+def plain(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame with intervals in some columns, as numbers: value, low and high of each."""
-    columns = {}
-    for column in found:
-        if len(found) and isinstance(found[column].iloc[0], Interval):
-            for end in ("value", "low", "high"):
-                columns[f"{column} {end}"] = [getattr(one, end) for one in found[column]]
-        else:
-            columns[column] = list(found[column])
-    return pd.DataFrame(columns)
+    holds = {name: len(column) and isinstance(column.iloc[0], Interval) for name, column in frame.items()}
+    return pd.concat(
+        [ends(frame[name]).add_prefix(f"{name} ") if holds[name] else frame[name] for name in holds], axis=1
+    )
 
 
 def heat(figure, frame: pd.DataFrame, value: str, words: pd.DataFrame, ticks: dict, label: str, **look) -> None:
@@ -136,9 +148,9 @@ def plot_without_gil(figure, ratios: pd.DataFrame) -> None:
 def plot_int(figure, cells: pd.DataFrame) -> None:
     """What is compared is not the same everywhere: the label says which calls release the GIL."""
     part = cells[cells.signature == e.INT]
-    rows = part.assign(**{end: [getattr(one, end) for one in part.ns] for end in ("value", "low", "high")})
+    rows = part.join(ends(part.ns))
     axes = figure.subplots()
-    releases = {binding: f"{binding},\nreleases the GIL" for binding in results.DETACHING}
+    releases = {binding: f"{binding},\nreleases the GIL" for binding in DETACHING}
     draw.intervals(axes, rows.replace({"binding": releases}), "binding", "interpreter")
     axes.set(xlabel="ns for a turn of the loop, int → int", ylabel="", xscale="log")
     draw.plain_ticks(axes.xaxis)
@@ -175,34 +187,36 @@ def tuned(ratios: pd.DataFrame, interpreters: list[str]) -> pd.DataFrame:
 def as_run(means: pd.DataFrame) -> pd.DataFrame:
     """Means of the talk's own program over processes, in ns, beside what its sets print; with the GIL, without it, and
     with it on again."""
-    rows = []
-    for number, binding in enumerate(e.TALK):
-        row = {"binding": binding}
-        row |= {f"published, {name_}": f"{ns[number]:.0f}" for name_, ns in results.PUBLISHED.items()}
-        for build in (GIL, FREE_THREADED, e.GIL_ON):
-            found = means[build, binding].dropna() if (build, binding) in means else []
-            row[build] = draw.Quantity(Location.of(np.array(found)).interval if len(found) else None)
-        rows.append(row)
-    return pd.DataFrame(rows)
+
+    def mean(build: str, binding: str) -> draw.Quantity:
+        values = means[build, binding].dropna() if (build, binding) in means else []
+        return draw.Quantity(Location.of(np.array(values)).interval if len(values) else None)
+
+    published = {f"published, {title}": [f"{ns:.0f}" for ns in printed] for title, printed in PUBLISHED.items()}
+    here = {build: [mean(build, one) for one in e.TALK] for build in (GIL, FREE_THREADED, e.GIL_ON)}
+    return pd.DataFrame({"binding": e.TALK, **published, **here})
 
 
-def links(trees: dict[str, list[dict]]) -> pd.DataFrame:
+def links(recorded: inside.Trees) -> pd.DataFrame:
     """A11: the links of the two call paths, and whether the trees show them."""
-    rows = []
-    for binding, lines in trees.items():
-        for row in results.links(results.nodes(lines), binding).itertuples():
-            met = "yes" if row.met else "no"
-            rows.append({"binding": binding, "link": row.link, "in the tree": met, "instructions": f"{row.share:.0%}"})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(
+        {
+            "binding": binding,
+            "link": row.link,
+            "in the tree": "yes" if row.met else "no",
+            "instructions": f"{row.share:.0%}",
+        }
+        for binding, lines in recorded.items()
+        for row in inside.links(inside.nodes(lines), binding).itertuples()
+    )
 
 
-def paths(trees: dict[str, list[dict]]) -> pd.DataFrame:
+def paths(recorded: inside.Trees) -> pd.DataFrame:
     """The steps of one call, in order, with their instructions and their share of them."""
     return pd.DataFrame(
-        {"binding": binding, "step": what, "instructions": count, "share": count / tree[0].instructions}
-        for binding, lines in trees.items()
-        for tree in [results.nodes(lines)]
-        for what, count in results.steps(tree, binding)
+        {"binding": binding, "step": step, "instructions": count, "share": count / tree[0].instructions}
+        for binding, tree in ((binding, inside.nodes(lines)) for binding, lines in recorded.items())
+        for step, count in inside.steps(tree, binding)
     )
 
 
@@ -243,9 +257,10 @@ def plot_prices(figure, found: pd.DataFrame) -> None:
     panels = figure.subplots(1, len(chosen), squeeze=False, sharey=True)[0]
     for axes, color, binding in zip(panels, draw.PALETTE, chosen):
         part = found[found.binding == binding]
-        value, low, high = (np.array([getattr(one, end) for one in part.price]) for end in ("value", "low", "high"))
-        axes.errorbar(part.work_ns, value, yerr=[value - low, high - value], fmt="o-", capsize=4, color=color)
-        axes.axhline(value[0], linestyle=":", color="gray")
+        price = ends(part.price)
+        reach = [price.value - price.low, price.high - price.value]
+        axes.errorbar(part.work_ns, price.value, yerr=reach, fmt="o-", capsize=4, color=color)
+        axes.axhline(price.value.iloc[0], linestyle=":", color="gray")
         axes.set(
             xscale="log", title=binding, xlabel="work in C, ns", ylabel="price of the call, ns" * (binding == chosen[0])
         )
@@ -263,34 +278,37 @@ def prices_in_words(found: pd.DataFrame) -> str:
 
 def one_object(runs: pd.DataFrame) -> pd.DataFrame:
     """Two threads on one object: in how many processes additions were lost or refused, by binding."""
-    hit = runs.assign(lost=runs.lost > 0, refused=runs.refused > 0).groupby(["binding", "method"])[["lost", "refused"]]
-    said = (hit.sum().astype(str) + " of " + hit.count().astype(str)).unstack("method")
-    said = said.reindex([binding for binding in e.BINDINGS if binding in said.index])
-    shown = {"with the lock: lost": ("lost", "add"), "without: lost": ("lost", "add_unlocked")}
-    shown["without: refused"] = ("refused", "add_unlocked")
-    return pd.DataFrame({"binding": said.index, **{what: list(said[column]) for what, column in shown.items()}})
+
+    def hit(runs: pd.DataFrame, binding: str, what: str, method: str) -> str:
+        return str(tools.hit(runs, what, method, (binding,)))
+
+    columns = {
+        "with the lock: lost": partial(hit, what="lost", method="add"),
+        "without: lost": partial(hit, what="lost", method="add_unlocked"),
+        "without: refused": partial(hit, what="refused", method="add_unlocked"),
+    }
+    return draw.summary(runs, {"binding": e.BINDINGS}, columns, "")
 
 
-def choice(record: Record, cells: pd.DataFrame, label: str, found: pd.DataFrame | None = None) -> pd.DataFrame:
-    """What each binding costs on one build: ns over hand-written C. found: the prices beside work, which have the
-    GIL."""
-    over = cells[cells.interpreter == label].set_index(["binding", "signature"]).over
+def choice(cells: pd.DataFrame, label: str, prices: pd.DataFrame | None = None) -> pd.DataFrame:
+    """What each binding costs on one build: ns over hand-written C. prices: those beside work, which have the GIL."""
 
-    def said(binding: str, what: str) -> draw.Quantity | str:
-        cell = binding, PRICED[what]
-        if cell not in over:
+    def over(cells: pd.DataFrame, binding: str, signature: str, factor: float) -> draw.Quantity | str:
+        part = chosen(cells, binding=binding, signature=signature)
+        if part.empty:
             return draw.NOT_MEASURED
-        factor = 1e-3 if what.endswith("µs") else 1
-        return "itself" if binding == e.FLOOR else draw.Quantity(over[cell], "", factor, signed=True)
+        return "itself" if binding == e.FLOOR else draw.Quantity(part.over.iloc[0], "", factor, signed=True)
 
-    rows = []
-    for binding in results.present(record, label):
-        row = {"binding": binding, **{what: said(binding, what) for what in PRICED}}
-        if found is not None:
-            longest = found.work_ns.max() if len(found) else 0.0
-            row[f"under {results.TARGET_SHARE:.0%} from, µs"] = reach(results.threshold(found, binding), longest)
-        rows.append(row)
-    return pd.DataFrame(rows)
+    def small_from(cells: pd.DataFrame, binding: str) -> draw.Quantity | str:
+        return reach(threshold(prices, binding), prices.work_ns.max() if len(prices) else 0.0)
+
+    columns = {
+        title: partial(over, signature=signature, factor=1e-3 if title.endswith("µs") else 1)
+        for title, signature in PRICED.items()
+    }
+    if prices is not None:
+        columns[f"under {TARGET_SHARE:.0%} from, µs"] = small_from
+    return draw.summary(cells[cells.interpreter == label], {"binding": e.BINDINGS}, columns, "")
 
 
 def reach(found: Interval | None, longest: float) -> draw.Quantity | str:
@@ -326,5 +344,5 @@ def terms(rules: pd.DataFrame, written: dict[str, dict[str, int | None]]) -> pd.
 def first_use(runs: pd.DataFrame) -> pd.DataFrame:
     """What the first use of each binding costs."""
     shown = {"import, ms": "import_ms", "memory, KiB": "resident_kib", "first call, ns": "first_call_ns"}
-    columns = {what: partial(results.first_use, key=key) for what, key in shown.items()}
+    columns = {what: partial(tools.first_use, key=key) for what, key in shown.items()}
     return draw.summary(runs, {"binding": dict.fromkeys(runs.binding)}, columns, "")
