@@ -12,7 +12,7 @@ from ffilab.judge import sentences
 from ffilab.judge.estimates import Counted, Interval, Share
 from ffilab.judge.numbers import Numbers
 from ffilab.run.budget import BUDGETS
-from notebooks.placement import numbers, results
+from notebooks.placement import geometry, numbers
 from notebooks.placement.counting import USUAL
 from notebooks.placement.lottery import BENCHMARKS, BUILDS
 
@@ -24,7 +24,7 @@ class Pretended(SimpleNamespace):
         super().__init__(chapter="placement", reads=set(), earlier=[], machine={}, budget=BUDGETS["smoke"])
         self.observed = {"instruction cache": asdict(USUAL)}.get
         self.once = cache(lambda make: make(self))
-        made = dict.fromkeys(numbers.numbers(self), lambda: None)
+        made = dict.fromkeys(numbers.number.makers(self), lambda: None)
         self.found = Numbers(self, made | {name: lambda one=one: one for name, one in found.items()})
 
 
@@ -74,8 +74,8 @@ def test_pages_or_sets(said, pages, sets, expected):
 
 def test_lots_that_differ_by_too_little_to_say_so():
     """An interval that holds 2 %: no figure is drawn of what is surely less."""
-    assert results.matters(LITTLE)
-    assert not results.matters(Interval(1.00021, 1.00002, 1.00039))
+    assert geometry.matters(LITTLE)
+    assert not geometry.matters(Interval(1.00021, 1.00002, 1.00039))
 
 
 @pytest.mark.parametrize(

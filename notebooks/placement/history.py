@@ -1,0 +1,132 @@
+"""What the small machine shows: its programs by the clock and by counts, and whom its bisections blame."""
+
+import numpy as np
+import pandas as pd
+
+from ffilab.judge import processes
+from ffilab.judge.estimates import Counted, Estimate, Share
+from ffilab.judge.numbers import Declarations
+from ffilab.judge.processes import exact, interval_of
+from ffilab.measure.session import Session
+from notebooks.placement.counting import table
+from notebooks.placement.experiment import PROGRAMS
+from notebooks.placement.lots import SAME_WORK, share
+from notebooks.placement.lottery import STALLED
+from notebooks.placement.story import CHANGE_CODE, HISTORIES
+
+number = Declarations()
+TRAP, NO_TRAP = HISTORIES
+# Of bisections in which nothing but noise differs, the part that stands: of two new times of equal programs, the first
+# on the fast side of the limit and the second on the slow one.
+BY_A_COIN = 0.2
+# What the small machine was built for, told by its counts, and by no clock.
+AS_BUILT = {
+    "the same instructions": lambda of: abs(of.instructions["slow"] / of.instructions["fast"] - 1) <= SAME_WORK,
+    "twice the misses": lambda of: of.misses["slow"] >= 2 * of.misses["fast"],
+    "misses gone with its hot functions together": lambda of: (
+        of.misses["slow"] - of.misses["hot"] >= 0.9 * (of.misses["slow"] - of.misses["fast"])
+    ),
+}
+
+
+# ---- the programs ----
+
+
+number("ns of an operation: {program}", frame="the small machine", over={"program": [*PROGRAMS]}, column="ns")(
+    interval_of
+)
+
+
+@number("slow / fast, a change that never runs", frame="the small machine", slow="slow", fast="fast")
+@number("slow / hot functions together", frame="the small machine", slow="slow", fast="hot")
+@number("hot functions together / fast", frame="the small machine", slow="hot", fast="fast")
+@number("hot functions together, aligned / not aligned", frame="the small machine", slow="hot, aligned", fast="hot")
+def ratio(times: pd.DataFrame, slow: str, fast: str) -> Estimate | None:
+    """Time of one program over that of another, paired by round."""
+    ordered = times.sort_values("round")
+    return processes.ratio(*(ordered[ordered.program == name].ns.to_numpy() for name in (slow, fast)))
+
+
+def counts(session: Session) -> pd.DataFrame | str:
+    """Instructions and simulated misses by program; or why there are none."""
+    rows = table(session.observed("instructions and misses of the small machine", list(PROGRAMS)))
+    return rows if isinstance(rows, str) else rows.set_index("program")
+
+
+@number("the small machine: {is_so} (simulated)", of=counts, over={"is_so": AS_BUILT})
+def as_built(counts: pd.DataFrame, is_so) -> Counted:
+    """Is it so? 1 or 0."""
+    return exact(is_so(counts))
+
+
+@number("{what}, slow / fast (simulated)", of=counts, over={"what": ("instructions", "misses")})
+def counted_ratio(counts: pd.DataFrame, what: str) -> Counted | str:
+    """What the slow program has of it over what the fast one has."""
+    column = counts[what]
+    return exact(column["slow"] / column["fast"]) if column["fast"] else f"the fast program has no {what}"
+
+
+def hardware(session: Session) -> dict[str, list[dict]] | str:
+    """What the processor counted of each program, run by run; or why it says nothing."""
+    return session.observed("hardware counters of the small machine")
+
+
+@number("stalled front-end cycles, slow / fast (counted)", of=hardware)
+def stalled(hardware: dict[str, list[dict]]) -> Estimate | str | None:
+    """Run by run."""
+    if not all(STALLED in row for rows in hardware.values() for row in rows):
+        return "this processor does not count stalled front-end cycles for us"
+    return processes.ratio(*(np.array([row[STALLED] for row in hardware[name]]) for name in ("slow", "fast")))
+
+
+# ---- the bisections ----
+
+
+def of_history(bisections: pd.DataFrame, history: str) -> pd.DataFrame:
+    """Those of one of the two histories."""
+    return bisections[bisections.history == history]
+
+
+# Those that blame the commit that moved the operations; and those whose blamed commit is slow again, and its parent
+# fast again, when both are measured anew.
+@number("share of bisections that blame the unrelated commit", frame="git bisect", history=TRAP, column="found")
+@number("share of blamed commits that stand, without a trap", frame="git bisect", history=NO_TRAP, column="stands")
+def share_of_bisections(bisections: pd.DataFrame, history: str, column: str) -> Share | str:
+    """Bisections of a history of which a column is 1."""
+    return share(of_history(bisections, history)[column] == 1)
+
+
+def innocent(bisections: pd.DataFrame) -> pd.Series:
+    """Whether a bisection without a trap blames a commit that changes no machine code: it cannot have changed the
+    time."""
+    return ~of_history(bisections, NO_TRAP).message.isin(CHANGE_CODE)
+
+
+@number("bisections without a trap that blame a commit which changes no machine code", frame="git bisect")
+def unrelated(bisections: pd.DataFrame) -> Share | str:
+    """Of all without a trap."""
+    return share(innocent(bisections))
+
+
+@number("commits blamed without a trap", frame="git bisect")
+def blamed(bisections: pd.DataFrame) -> Counted:
+    """How many different ones."""
+    return Counted(of_history(bisections, NO_TRAP).message.nunique())
+
+
+@number("blamed commits that stand", frame="git bisect")
+def standing(bisections: pd.DataFrame) -> Counted:
+    """Without a trap."""
+    return Counted(int(of_history(bisections, NO_TRAP).stands.sum()))
+
+
+@number("blamed commits that stand by noise alone", frame="git bisect")
+def standing_by_noise(bisections: pd.DataFrame) -> Counted:
+    """How many would, if nothing differed."""
+    return Counted(BY_A_COIN * len(of_history(bisections, NO_TRAP)))
+
+
+@number("blamed commits that stand and change no machine code", frame="git bisect")
+def standing_and_innocent(bisections: pd.DataFrame) -> Counted:
+    """Without a trap."""
+    return Counted(int(innocent(bisections[bisections.stands == 1]).sum()))
