@@ -321,5 +321,5 @@ def variants(record: Record) -> pd.DataFrame:
         for (form, binding), signature in itertools.product(e.VARIANTS.items(), e.SIGNATURES):
             cells = [cell(label, one, signature) for one in (form, binding)]
             if ratio := if_measured(record, statistics.ratio, cells):
-                rows.append({"interpreter": label, "form": form, "signature": signature, **vars(ratio)})
-    return pd.DataFrame(rows, columns=["interpreter", "form", "signature", "value", "low", "high"])
+                rows.append({"interpreter": label, "form": form, "signature": signature, "ratio": ratio})
+    return pd.DataFrame(rows, columns=["interpreter", "form", "signature", "ratio"])

@@ -24,13 +24,6 @@ from notebooks.boundary.beside_work import TARGET_SHARE, threshold
 
 # Which bindings detach the thread state around every call, and so release the GIL: the manuals of ctypes and cffi.
 DETACHING = ("cffi API", "cffi ABI", "ctypes CDLL")
-# What the talk printed for the call that returns an int, in ns, by set of tables: std over cv.
-PUBLISHED = {
-    "set 1": (278.7, 260.3, 189.8, 138.7),
-    "set 2, no GIL": (303.6, 302.3, 252.0, 148.2),
-    "set 3, no GIL": (198.3, 264.4, 177.9, 145.6),
-    "set 4": (119.7, 168.0, 107.7, 77.5),
-}
 # The bindings whose prices are drawn: more curves cannot be told from each other. The CSV holds all.
 DRAWN = (e.FLOOR, "PyO3", "pybind11", "ctypes CDLL")
 # Where the page on the bindings shows each of them whole.
@@ -145,43 +138,45 @@ def plot_without_gil(figure, ratios: pd.DataFrame) -> None:
     heat(figure, ratios, "value", words, ticks, label, cmap="vlag", center=0, vmin=-end, vmax=end)
 
 
-def plot_int(figure, cells: pd.DataFrame) -> None:
+def plot_int(figure, ints: pd.DataFrame) -> None:
     """What is compared is not the same everywhere: the label says which calls release the GIL."""
-    part = cells[cells.signature == e.INT]
-    rows = part.join(ends(part.ns))
     axes = figure.subplots()
     releases = {binding: f"{binding},\nreleases the GIL" for binding in DETACHING}
-    draw.intervals(axes, rows.replace({"binding": releases}), "binding", "interpreter")
+    rows = ints.join(ends(ints.ns)).replace({"binding": releases})
+    draw.intervals(axes, rows, "binding", "interpreter")
     axes.set(xlabel="ns for a turn of the loop, int → int", ylabel="", xscale="log")
     draw.plain_ticks(axes.xaxis)
 
 
-def int_times(cells: pd.DataFrame) -> pd.DataFrame:
+def int_times(ints: pd.DataFrame) -> pd.DataFrame:
     """What `plot_int` draws."""
-    part = cells[cells.signature == e.INT]
-    return part[["interpreter", "binding"]].assign(ns=[draw.Quantity(one) for one in part.ns])
+    return ints[["interpreter", "binding"]].assign(ns=ints.ns.map(draw.cell))
 
 
-def int_in_words(cells: pd.DataFrame) -> str:
-    here = cells[(cells.signature == e.INT) & (cells.interpreter == GIL)]
-    return "; ".join(f"{row.binding} {draw.text(row.ns, 'ns')}" for row in here.itertuples()) + f" on {GIL}."
+def int_in_words(ints: pd.DataFrame) -> str:
+    """The times with the GIL."""
+    with_gil = ints[ints.interpreter == GIL]
+    return "; ".join(f"{row.binding} {draw.text(row.ns, 'ns')}" for row in with_gil.itertuples()) + f" on {GIL}."
+
+
+def by_form(ratios: pd.DataFrame, rows: str, columns: str) -> pd.DataFrame:
+    """Other forms of a tool over its form in the matrix: a row for each form and value of another column."""
+    return ratios.pivot(index=["form", rows], columns=columns, values="ratio").map(draw.cell).rename_axis(columns=None)
 
 
 def variants(ratios: pd.DataFrame) -> pd.DataFrame:
-    """Other builds of a tool over its form in the matrix, in words: a row for each form and interpreter."""
-    words = ratios.assign(ratio=[draw.Quantity(Interval.of(row)) for row in ratios.itertuples()])
-    words = words[[not arms.VARIANTS[form].signatures for form in words.form]]
-    table = words.pivot(index=["form", "interpreter"], columns="signature", values="ratio")
+    """Other builds of a tool: a row for each form and interpreter."""
+    table = by_form(ratios[[not arms.VARIANTS[form].signatures for form in ratios.form]], "interpreter", "signature")
     table = table.reindex(columns=[signature for signature in e.OF_VARIANTS if signature in table])
-    return table.fillna("").rename_axis(columns=None).reset_index().rename(columns={"interpreter": "CPython"})
+    return table.fillna("").reset_index().rename(columns={"interpreter": "CPython"})
 
 
 def tuned(ratios: pd.DataFrame, interpreters: list[str]) -> pd.DataFrame:
     """Forms of a binding that differ in their sources: a row for each kind of call."""
-    found = {(row.form, row.signature, row.interpreter): draw.Quantity(Interval.of(row)) for row in ratios.itertuples()}
     rows = [(form, signature) for form, one in arms.VARIANTS.items() for signature in one.signatures]
-    words = {label: [found.get((*row, label), draw.NOT_MEASURED) for row in rows] for label in interpreters}
-    return pd.DataFrame(rows, columns=["form", "kind of call"]).assign(**words)
+    index = pd.MultiIndex.from_tuples(rows, names=["form", "kind of call"])
+    table = by_form(ratios, "signature", "interpreter").reindex(index=index, columns=interpreters)
+    return table.fillna(draw.NOT_MEASURED).reset_index()
 
 
 def as_run(means: pd.DataFrame) -> pd.DataFrame:
@@ -192,7 +187,8 @@ def as_run(means: pd.DataFrame) -> pd.DataFrame:
         values = means[build, binding].dropna() if (build, binding) in means else []
         return draw.Quantity(Location.of(np.array(values)).interval if len(values) else None)
 
-    published = {f"published, {title}": [f"{ns:.0f}" for ns in printed] for title, printed in PUBLISHED.items()}
+    sets = inside.FACTS["published"]
+    published = {f"published, {title}": [f"{ns:.0f}" for ns in sets[title]] for title in sets}
     here = {build: [mean(build, one) for one in e.TALK] for build in (GIL, FREE_THREADED, e.GIL_ON)}
     return pd.DataFrame({"binding": e.TALK, **published, **here})
 
@@ -253,19 +249,18 @@ def paths_in_words(found: pd.DataFrame) -> str:
 def plot_prices(figure, found: pd.DataFrame) -> None:
     """The price of each binding against the work: measured points joined, the price of the shortest work as a dotted
     line."""
-    chosen = [binding for binding in DRAWN if binding in set(found.binding)]
-    panels = figure.subplots(1, len(chosen), squeeze=False, sharey=True)[0]
-    for axes, color, binding in zip(panels, draw.PALETTE, chosen):
+    shown = [binding for binding in DRAWN if binding in set(found.binding)]
+    panels = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]
+    for axes, color, binding in zip(panels, draw.PALETTE, shown):
         part = found[found.binding == binding]
         price = ends(part.price)
         reach = [price.value - price.low, price.high - price.value]
         axes.errorbar(part.work_ns, price.value, yerr=reach, fmt="o-", capsize=4, color=color)
         axes.axhline(price.value.iloc[0], linestyle=":", color="gray")
-        axes.set(
-            xscale="log", title=binding, xlabel="work in C, ns", ylabel="price of the call, ns" * (binding == chosen[0])
-        )
+        axes.set(xscale="log", title=binding, xlabel="work in C, ns")
+    panels[0].set_ylabel("price of the call, ns")
     # Of an interval that is longer than that, the end is not seen.
-    if (top := max(one.value for one in found[found.binding.isin(chosen)].price)) > 0:
+    if (top := max(one.value for one in found[found.binding.isin(shown)].price)) > 0:
         axes.set_ylim(0, 1.5 * top)
 
 

@@ -20,10 +20,6 @@ from notebooks.boundary import costs
 JOINED = {"detour": ", "}
 
 
-# Items of a group by their place, from the largest number down.
-BY_SIZE = {"largest": 0, "second": 1, "last": -1}
-
-
 def fragments(session: Session) -> dict[str, Callable[[], str]]:
     """Those that a sentence names."""
     read = sentences.read_sentences(session.chapter)
@@ -31,39 +27,31 @@ def fragments(session: Session) -> dict[str, Callable[[], str]]:
     for which, place in costs.PLACE.items():
         made |= {f"{which}: {case}": partial(tool, session, case, place) for case in costs.CASES}
     for group in {name.partition("/")[0] for name in read if "/" in name}:
-        made[f"{group}/"] = partial(together, session, group)
-        made[f"{group}/ by size"] = partial(all_by_size, session, group)
-        made |= {f"{which} of {group}/": partial(by_place, session, group, place) for which, place in BY_SIZE.items()}
+        made |= of_group(session, group)
     taken = {name for sentence in read.values() for name in sentence.poured.values()}
     return {name: make for name, make in made.items() if f"@{name}" in taken}
 
 
-def parts(session: Session, group: str) -> dict[str, str]:
-    """What the parts of a group say, by item, in the order of their forms."""
-    return {item: plain(said) for item, said in sentences.sentences_of(session).items_of(f"{group}/").items()}
+def of_group(session: Session, group: str) -> dict[str, Callable[[], str]]:
+    """What the parts of a group say: in the order of their forms, or from the largest number down; and items of it by
+    their place, empty where there are too few."""
 
+    def parts() -> dict[str, str]:
+        return {item: plain(said) for item, said in sentences.sentences_of(session).items_of(f"{group}/").items()}
 
-def parts_by_size(session: Session, group: str) -> dict[str, str]:
-    """What the parts of a group say, by item, from the largest number down."""
-    said, read = parts(session, group), sentences.read_sentences(session.chapter)
-    asked = {item: read[f"{group}/{item}"].questions[0].number for item in said}
-    size = {item: numbers_of(session)[name].estimate.interval.value for item, name in asked.items()}
-    return {item: said[item] for item in sorted(said, key=lambda item: -size[item])}
+    def by_size() -> dict[str, str]:
+        said, read = parts(), sentences.read_sentences(session.chapter)
+        numbers = {item: numbers_of(session)[read[f"{group}/{item}"].questions[0].number] for item in said}
+        order = sorted(said, key=lambda item: -numbers[item].estimate.interval.value)
+        return {item: said[item] for item in order}
 
-
-def together(session: Session, group: str) -> str:
-    """What all parts say; items for which the same holds stand together."""
-    return grouped(parts(session, group).values(), JOINED.get(group, "; "))
-
-
-def all_by_size(session: Session, group: str) -> str:
-    """What all parts say, as a list."""
-    return listed([*parts_by_size(session, group).values()])
-
-
-def by_place(session: Session, group: str, place: int) -> str:
-    """The item at a place; empty if there are too few."""
-    return "".join([*parts_by_size(session, group)][place:][:1])
+    return {
+        f"{group}/": lambda: grouped(parts().values(), JOINED.get(group, "; ")),
+        f"{group}/ by size": lambda: listed([*by_size().values()]),
+        f"largest of {group}/": lambda: "".join([*by_size()][:1]),
+        f"second of {group}/": lambda: "".join([*by_size()][1:2]),
+        f"last of {group}/": lambda: "".join([*by_size()][-1:]),
+    }
 
 
 def tool(session: Session, case: str, place: int) -> str:

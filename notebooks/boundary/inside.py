@@ -1,5 +1,5 @@
 """What one call through ctypes and PyO3 is made of: instructions in call trees, for a call with an int (A11), and
-samples of profilers (A10). Which functions: symbols.toml."""
+samples of profilers (A10). Which functions: facts.toml."""
 
 import re
 import tomllib
@@ -22,8 +22,8 @@ from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.boundary.looks import COMPARED, WITHOUT_HAND_OVER
 
 number = Declarations()
-SYMBOLS = tomllib.loads(Path(__file__).with_name("symbols.toml").read_text(encoding="utf-8"))
-PLACES = SYMBOLS["places"]
+FACTS = tomllib.loads(Path(__file__).with_name("facts.toml").read_text(encoding="utf-8"))
+PLACES = FACTS["places"]
 CDLL, PYO3 = COMPARED
 SHARE = "share of the instructions of a call through ctypes"
 # By binding; and for a profile, by interpreter and binding, each of its processes.
@@ -63,20 +63,16 @@ def leads(tree: list[Node], outer: str, inner: str) -> bool:
 def links(tree: list[Node], binding: str) -> pd.DataFrame:
     """A11: the links of a binding's call path as columns link, met, and share (of the instructions, below what the link
     leads to)."""
-    rows = [
-        {"link": what, "met": leads(tree, outer, inner), "share": below(tree, inner)}
-        for what, outer, inner in SYMBOLS["links"][binding]
-    ]
-    if binding in SYMBOLS["detours"]:
-        what, pattern = SYMBOLS["detours"][binding]
-        rows.append({"link": what, "met": not leads(tree, "", pattern), "share": below(tree, pattern)})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(
+        {"link": what, "met": leads(tree, outer, inner) != bool(absent), "share": below(tree, inner)}
+        for what, outer, inner, *absent in FACTS["links"][binding]
+    )
 
 
 def steps(tree: list[Node], binding: str) -> list[tuple[str, float]]:
     """The steps of a call in order, each with its instructions in the call tree; NaN if the tree does not show it."""
     total = tree[0].instructions
-    shares = [(what, below(tree, pattern)) for what, pattern in SYMBOLS["steps"][binding]]
+    shares = [(what, below(tree, pattern)) for what, pattern in FACTS["steps"][binding]]
     return [(what, total * share if share else np.nan) for what, share in shares]
 
 
@@ -188,7 +184,7 @@ def groupings(look: dict) -> dict[str, Counter]:
     by_file = Counter({group: files[group] for group in (LIBFFI, *OTHERS)})
     by_step, by_function = Counter({LIBFFI: files[LIBFFI]}), Counter({LIBFFI: files[LIBFFI]})
     for symbol, _, cost in look["costs"]:
-        if step := next((step for step, pattern in SYMBOLS["left"].items() if re.search(pattern, symbol)), None):
+        if step := next((step for step, pattern in FACTS["left"].items() if re.search(pattern, symbol)), None):
             by_step[step] += cost
             by_function[re.split(r"@|\.cold", symbol.removeprefix("[.] "))[0]] += cost
     return {BY_FILE: by_file, BY_STEP: by_step, BY_FUNCTION: by_function}

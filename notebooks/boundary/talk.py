@@ -29,20 +29,25 @@ WITH_PYDLL = ("cffi ABI", "ctypes PyDLL", "pybind11", "PyO3")
 BY_FUNCTIONS = e.WITH_THE_GIL[e.METHOD]
 
 
-def pairs() -> dict[str, dict[str, Way]]:
-    """By the name of a ratio, what stands above the line (`slow`) and below it (`fast`)."""
-    answers = {}
+def answers() -> dict[str, tuple[Column, Column]]:
+    """The ratios of calls that return an int, by name: what stands above the line and below it."""
+    by_name = {}
     for a, b in itertools.pairwise(e.TALK):
-        answers[f"{a} / {b}"] = (GIL, a), (GIL, b)
-        answers[f"{a} / {b} on {FREE_THREADED}"] = (FREE_THREADED, a), (FREE_THREADED, b)
+        by_name[f"{a} / {b}"] = (GIL, a), (GIL, b)
+        by_name[f"{a} / {b} on {FREE_THREADED}"] = (FREE_THREADED, a), (FREE_THREADED, b)
     for a, b in itertools.pairwise(WITH_PYDLL):
-        answers[f"{a} / {b}"] = (GIL, a), (GIL, b)
+        by_name[f"{a} / {b}"] = (GIL, a), (GIL, b)
     for build in (FREE_THREADED, e.GIL_ON):
         for a in e.TALK:
-            answers[f"{a}: {build} / {GIL}"] = (build, a), (GIL, a)
+            by_name[f"{a}: {build} / {GIL}"] = (build, a), (GIL, a)
         for a in e.TALK[:2]:
-            answers[f"{a} / ctypes PyDLL on {build}"] = (build, a), (build, "ctypes PyDLL")
-    by_name = {name: {"slow": (*slow, e.ANSWER), "fast": (*fast, e.ANSWER)} for name, (slow, fast) in answers.items()}
+            by_name[f"{a} / ctypes PyDLL on {build}"] = (build, a), (build, "ctypes PyDLL")
+    return by_name
+
+
+def pairs() -> dict[str, dict[str, Way]]:
+    """All ratios that decide, by name, as `slow` and `fast`."""
+    by_name = {name: {"slow": (*slow, e.ANSWER), "fast": (*fast, e.ANSWER)} for name, (slow, fast) in answers().items()}
     for a in (*e.CPP, *BY_FUNCTIONS):
         by_name[f"a method: {a} / PyO3"] = {"slow": (GIL, a, e.METHOD), "fast": (GIL, "PyO3", e.METHOD)}
     for a in ("pybind11", "nanobind"):
@@ -145,19 +150,10 @@ def means(session: Session) -> pd.DataFrame:
     return single_calls(session.frame(e.PROGRAM))
 
 
-def published() -> dict[str, dict[str, Column]]:
-    """The ratios whose sizes are published, by name, as what stands above the line and below it."""
-    cffi, held = e.TALK[1], "ctypes PyDLL"
-    ratios = [
-        *(((GIL, a), (GIL, b)) for a, b in itertools.pairwise(e.TALK)),
-        *(((FREE_THREADED, a), (FREE_THREADED, b)) for a, b in itertools.pairwise(e.TALK[1:])),
-        *(((FREE_THREADED, a), (GIL, a)) for a in e.TALK),
-        ((FREE_THREADED, cffi), (FREE_THREADED, held)),
-    ]
-    return {f"{a[1]} on {a[0]} / {b[1]} on {b[0]}": {"slow": a, "fast": b} for a, b in ratios}
+AS_RUN = {f"{a[1]} on {a[0]} / {b[1]} on {b[0]}": {"slow": a, "fast": b} for a, b in answers().values()}
 
 
-@number("as run: {pair}", of=means, over={"pair": published()})
+@number("as run: {pair}", of=means, over={"pair": AS_RUN})
 def as_run(means: pd.DataFrame, slow: Column, fast: Column) -> Estimate | str:
     """A ratio of two columns, process by process; or why there is none."""
     for build, binding in (slow, fast):

@@ -12,8 +12,8 @@ number = Declarations()
 UNINITIALISED = "uninitialised memory"
 FIRST_USE = ("import_ms", "resident_kib", "first_call_ns", "later_call_ns")
 FIRST_RULE = e.CONTRACTS[0]
-# One binding at a time.
-EACH = {binding: (binding,) for binding in e.BINDINGS}
+# All ways together, and each of them.
+WAYS = {"any way": e.BINDINGS, **{binding: (binding,) for binding in e.BINDINGS}}
 
 
 # ---- awkward arguments ----
@@ -43,11 +43,10 @@ def is_error(answer) -> bool:
     return str(answer).endswith(("Error", "Exception"))
 
 
-@number(f"ways that answer {FIRST_RULE}", of=first_answers, bindings=e.BINDINGS)
-@number(f"{{bindings}} answers {FIRST_RULE}", of=first_answers, over={"bindings": EACH})
-def answered(answers: pd.Series, bindings: tuple[str, ...]) -> Share | None:
-    """How many of some bindings raise no exception; None if none was asked."""
-    refused = [is_error(answers[binding]) for binding in bindings if binding in answers]
+@number(f"{{ways}} answers {FIRST_RULE}", of=first_answers, over={"ways": WAYS})
+def answered(answers: pd.Series, ways: tuple[str, ...]) -> Share | None:
+    """How many of them raise no exception; None if none was asked."""
+    refused = [is_error(answers[binding]) for binding in ways if binding in answers]
     return Share(refused.count(False), len(refused)) if refused else None
 
 
@@ -55,19 +54,13 @@ def answered(answers: pd.Series, bindings: tuple[str, ...]) -> Share | None:
 
 
 @number(
-    "processes with additions {what}, {method}",
+    "processes with additions {what}, {method}: {ways}",
     frame="one object, two threads",
-    over={"what": ("lost", "refused"), "method": e.METHODS},
-    bindings=e.BINDINGS,
+    over={"what": ("lost", "refused"), "method": e.METHODS, "ways": WAYS},
 )
-@number(
-    "processes with additions {what}, {method}: {bindings}",
-    frame="one object, two threads",
-    over={"what": ("lost", "refused"), "method": e.METHODS, "bindings": EACH},
-)
-def hit(runs: pd.DataFrame, what: str, method: str, bindings: tuple[str, ...]) -> Share | None:
+def hit(runs: pd.DataFrame, what: str, method: str, ways: tuple[str, ...]) -> Share | None:
     """In how many processes it happened to any addition."""
-    part = runs[(runs.method == method) & runs.binding.isin(bindings)]
+    part = runs[(runs.method == method) & runs.binding.isin(ways)]
     return Share(int((part[what] > 0).sum()), len(part)) if len(part) else None
 
 

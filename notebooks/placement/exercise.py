@@ -64,10 +64,10 @@ def check_verdicts(verdicts: dict[str, str]) -> list[str]:
     """What to say, one line for each suspect."""
     lines = []
     for name, truth in TRUTH.items():
-        correct_then_fast = verdicts.get(name, "")
-        if correct_then_fast not in ("real", "placement"):
+        verdict = verdicts.get(name, "")
+        if verdict not in ("real", "placement"):
             lines.append(f'{name}: still open. Say "real" or "placement".')
-        elif correct_then_fast == truth:
+        elif verdict == truth:
             lines.append(f"{name}: right.")
         else:
             why = "more instructions than" if truth == "real" else "the same instructions as"

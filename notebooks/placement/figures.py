@@ -45,13 +45,11 @@ OVER_OWN = "time / that of the linker's order"
 
 def filled(cache: Cache) -> pd.DataFrame:
     """Lines of MANY functions in each set: columns distance, set, lines."""
-    parts = [
-        pd.DataFrame(
-            {"distance": distance, "set": range(cache.sets), "lines": geometry.lines_by_set(cache, distance, MANY)}
-        )
+    return pd.DataFrame(
+        {"distance": distance, "set": number, "lines": lines}
         for distance in (DENSE, SPREAD, APART)
-    ]
-    return pd.concat(parts, ignore_index=True)
+        for number, lines in enumerate(geometry.lines_by_set(cache, distance, MANY))
+    )
 
 
 def plot_addresses(figure, cache: Cache) -> None:

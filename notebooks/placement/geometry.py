@@ -1,6 +1,7 @@
 """What functions at a distance cost by the clock, in a simulation and by counters; a loop's place, and the size of an
 environment."""
 
+import itertools
 import math
 
 import numpy as np
@@ -46,32 +47,21 @@ def slower_than(runs: pd.DataFrame, distance: int, other: int, n: int) -> Interv
     return Location.of(np.log(wide[distance] / wide[other]).to_numpy(), log=True).interval
 
 
-def fits(runs: pd.DataFrame) -> tuple[float, float]:
-    """How many functions in one set keep their time beyond doubt, 0 if none; and from which on all take too long,
-    infinity if none do. Or NaN."""
+KEPT, SLOW = "that keep their time", "from which on all take longer"
+
+
+@number(f"functions at {APART} bytes {{which}}", frame="distances", over={"which": (KEPT, SLOW)})
+def fits(runs: pd.DataFrame, which: str) -> Counted | str:
+    """How many functions in one set keep their time beyond doubt, 0 if none; or from which on all take too long. NaN if
+    a ratio has no interval."""
     numbers = sorted(int(n) for n in runs[runs.distance == APART].n.unique())
     ratios = {n: slower_than(runs, APART, PACKED, n) for n in numbers}
     if not all(ratio.is_known for ratio in ratios.values()):
-        return math.nan, math.nan
-    slow = math.inf
-    for n in reversed(numbers):
-        if above(ratios[n], TOO_SLOW) != YES:
-            break
-        slow = float(n)
-    return float(max((n for n in numbers if above(ratios[n], TOO_SLOW) == NO), default=0)), slow
-
-
-@number(f"functions at {APART} bytes that keep their time", frame="distances")
-def kept(runs: pd.DataFrame) -> Counted:
-    """Beyond doubt."""
-    return Counted(fits(runs)[0])
-
-
-@number(f"functions at {APART} bytes from which on all take longer", frame="distances")
-def slow_from(runs: pd.DataFrame) -> Counted | str:
-    """Beyond doubt, too."""
-    _, slow = fits(runs)
-    return "none is beyond doubt" if math.isinf(slow) else Counted(slow)
+        return Counted(math.nan)
+    if which == KEPT:
+        return Counted(float(max((n for n in numbers if above(ratios[n], TOO_SLOW) == NO), default=0)))
+    slow = list(itertools.takewhile(lambda n: above(ratios[n], TOO_SLOW) == YES, reversed(numbers)))
+    return Counted(float(slow[-1])) if slow else "none is beyond doubt"
 
 
 number(
@@ -201,16 +191,9 @@ def counters(session: Session) -> list[dict] | str:
 
 
 @number(
-    "misses of a call at {distance} bytes (counted)",
+    "{event} of a call at {distance} bytes (counted)",
     of=counters,
-    over={"distance": [*SIMULATED]},
-    event="L1-icache-load-misses",
-)
-@number(
-    "instructions of a call at {distance} bytes (counted)",
-    of=counters,
-    over={"distance": [*SIMULATED]},
-    event="instructions",
+    over={"event": {"misses": "L1-icache-load-misses", "instructions": "instructions"}, "distance": [*SIMULATED]},
 )
 def counted(rows: list[dict], event: str, distance: int) -> Counted | str:
     """Events of a call."""

@@ -1,5 +1,7 @@
 """What the small machine shows: its programs by the clock and by counts, and whom its bisections blame."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
 
@@ -97,36 +99,27 @@ def share_of_bisections(bisections: pd.DataFrame, history: str, column: str) -> 
 
 
 def innocent(bisections: pd.DataFrame) -> pd.Series:
-    """Whether a bisection without a trap blames a commit that changes no machine code: it cannot have changed the
-    time."""
-    return ~of_history(bisections, NO_TRAP).message.isin(CHANGE_CODE)
+    """Whether a commit is blamed that changes no machine code: it cannot have changed the time."""
+    return ~bisections.message.isin(CHANGE_CODE)
 
 
 @number("bisections without a trap that blame a commit which changes no machine code", frame="git bisect")
 def unrelated(bisections: pd.DataFrame) -> Share | str:
     """Of all without a trap."""
-    return share(innocent(bisections))
+    return share(innocent(of_history(bisections, NO_TRAP)))
 
 
-@number("commits blamed without a trap", frame="git bisect")
-def blamed(bisections: pd.DataFrame) -> Counted:
-    """How many different ones."""
-    return Counted(of_history(bisections, NO_TRAP).message.nunique())
+STANDS = "blamed commits that stand"
 
 
-@number("blamed commits that stand", frame="git bisect")
-def standing(bisections: pd.DataFrame) -> Counted:
-    """Without a trap."""
-    return Counted(int(of_history(bisections, NO_TRAP).stands.sum()))
-
-
-@number("blamed commits that stand by noise alone", frame="git bisect")
-def standing_by_noise(bisections: pd.DataFrame) -> Counted:
-    """How many would, if nothing differed."""
-    return Counted(BY_A_COIN * len(of_history(bisections, NO_TRAP)))
-
-
-@number("blamed commits that stand and change no machine code", frame="git bisect")
-def standing_and_innocent(bisections: pd.DataFrame) -> Counted:
-    """Without a trap."""
-    return Counted(int(innocent(bisections[bisections.stands == 1]).sum()))
+@number("commits blamed without a trap", frame="git bisect", count=lambda quiet: quiet.message.nunique())
+@number(STANDS, frame="git bisect", count=lambda quiet: quiet.stands.sum())
+@number(f"{STANDS} by noise alone", frame="git bisect", count=lambda quiet: BY_A_COIN * len(quiet))
+@number(
+    f"{STANDS} and change no machine code",
+    frame="git bisect",
+    count=lambda quiet: innocent(quiet[quiet.stands == 1]).sum(),
+)
+def without_trap(bisections: pd.DataFrame, count: Callable[[pd.DataFrame], float]) -> Counted:
+    """What is counted in the quiet history."""
+    return exact(count(of_history(bisections, NO_TRAP)))

@@ -14,6 +14,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -218,9 +219,7 @@ def duels(session: Session, made: dict[str, dict]) -> pd.DataFrame:
     how = size(session)
     cases = [
         Step(
-            lambda seed, label=label, file=one["file"]: duel(
-                where(label, file), where(label, DEFAULT), how.turns, seed
-            ),
+            partial(duel, where(label, one["file"]), where(label, DEFAULT), how.turns),
             {"name": one["name"], "kind": one["kind"]},
             label,
         )

@@ -3,13 +3,12 @@
 import shutil
 import subprocess
 
-import pandas as pd
 import pytest
 
 from ffilab.measure.instructions import Node
 from ffilab.run.paths import NATIVE
 from ffilab.setup.catalogue import GIL
-from notebooks.boundary import exercise, experiment, inside, looks, tools
+from notebooks.boundary import exercise, inside, looks, tools
 from notebooks.boundary.experiment import BINDINGS
 from tests.helpers.of_chapter import Golden
 
@@ -26,13 +25,8 @@ RECORD = Golden("boundary").timed("matrix")
     ],
 )
 def test_the_choice_of_a_binding_is_checked(choice, parser, plugin):
-    answers = [
-        {"binding": binding, "expression": expression, "ended": "ok"}
-        | ({"value": "-2147483647"} if "ctypes" in binding else {"error": "OverflowError"})
-        for expression in experiment.CONTRACTS
-        for binding in BINDINGS
-    ]
-    first, second = exercise.check_binding(choice, RECORD, tools.contracts(pd.DataFrame(answers)))
+    rules = tools.contracts(Golden("boundary").frame("awkward arguments"))
+    first, second = exercise.check_binding(choice, RECORD, rules)
     assert parser in first
     assert plugin in second
 
