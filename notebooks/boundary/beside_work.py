@@ -78,7 +78,7 @@ def threshold(prices: pd.DataFrame, binding: str) -> Interval | None:
 
 
 def of_session(session: Session) -> pd.DataFrame:
-    """The prices of a session."""
+    """The prices of calls beside work in C of a session: see `prices`."""
     return prices(session.timed("work"))
 
 
@@ -93,13 +93,13 @@ def largest_change(prices: pd.DataFrame) -> Interval | None:
 
 @number("longest work, in µs", of=of_session)
 def longest(prices: pd.DataFrame) -> Counted:
-    """The longest time of the C function."""
+    """The longest time of the C function that was measured, in µs."""
     return Counted(max(prices.work_ns, default=0.0) / 1000)
 
 
 @number("work from which the price is under 5%, in µs: {binding}", of=of_session, over={"binding": e.WORKED})
 def reach(prices: pd.DataFrame, binding: str) -> Interval | None:
-    """The threshold with its bounds."""
+    """From which time of the C function on the price is small, in µs; None if the binding was not measured."""
     limit = threshold(prices, binding)
     return limit and limit.map(lambda ns: ns / 1000)
 
@@ -108,6 +108,7 @@ def reach(prices: pd.DataFrame, binding: str) -> Interval | None:
     "work from which the price is under 5%, in µs, without bounds: {binding}", of=of_session, over={"binding": e.WORKED}
 )
 def bare_reach(prices: pd.DataFrame, binding: str) -> Counted | None:
-    """The threshold alone, where a bound may have no end."""
+    """From which time of the C function on the price is small, in µs, without its bounds, one of which may have no
+    end."""
     limit = reach(prices, binding)
     return limit and Counted(limit.value)

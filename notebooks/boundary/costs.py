@@ -62,7 +62,7 @@ def present(record: Record, label: str, signature: str = e.INT) -> list[str]:
 
 @number("{signature} through {binding}: ns", timed="matrix", over=EVERY)
 def ns(record: Record, signature: str, binding: str) -> Interval | None:
-    """A turn of the loop with the GIL."""
+    """Nanoseconds of a turn of the loop with the GIL, to two digits; None if it was not measured."""
     return two_digits(if_measured(record, statistics.per_call, [cell(GIL, binding, signature)]))
 
 
@@ -72,7 +72,7 @@ def ns(record: Record, signature: str, binding: str) -> Interval | None:
     over={**EVERY, "label": (GIL, FREE_THREADED)},
 )
 def ns_without_loop(record: Record, signature: str, binding: str, label: str) -> Interval | None:
-    """A call alone."""
+    """Nanoseconds of a call alone, to two digits; None if it was not measured."""
     if not record.has(*cell(label, binding, signature)):
         return None
     return two_digits(statistics.over_units(record, without_loop(record, label, binding, signature)).at())
@@ -86,7 +86,7 @@ def over_floor(record: Record, signature: str, binding: str, label: str = GIL) -
 
 @number("{signature} through {binding}: ns over our C, two digits", timed="matrix", over=EVERY)
 def rounded_over_floor(record: Record, signature: str, binding: str) -> Interval | None:
-    """The nanoseconds over the C API with the GIL, for prose."""
+    """Nanoseconds that a binding takes more than the C API with the GIL, to two digits; None if not measured."""
     return two_digits(over_floor(record, signature, binding))
 
 
@@ -142,20 +142,21 @@ number(
 
 @number("a million doubles / a thousand: {binding}", timed="matrix", over={"binding": e.BINDINGS})
 def growth(record: Record, binding: str) -> Interval | None:
-    """What a buffer's length does to the time of a call."""
+    """Time of a call with a million doubles in a buffer over that with a thousand; None if one was not measured."""
     return if_measured(record, statistics.ratio, [cell(GIL, binding, one) for one in (MILLION, THOUSAND)])
 
 
 @number("a million doubles / a thousand: largest", timed="matrix")
 def largest_growth(record: Record) -> Interval | None:
-    """The largest of all bindings; of the bounds, too, the largest."""
+    """The largest `growth` of all bindings; of the bounds, too, the largest."""
     ratios = [ratio for binding in e.BINDINGS if (ratio := growth(record, binding))]
     return Interval(*(max(getattr(one, end) for one in ratios) for end in ("value", "low", "high"))) if ratios else None
 
 
 @number(f"{e.ERROR}, over the floor, ns: {{pick}}", timed="matrix", over={"pick": {"dearest": max, "cheapest": min}})
 def extreme_error(record: Record, pick: Callable) -> Interval | None:
-    """Of three tools, one with its own interval; None if fewer than two were measured."""
+    """What an error takes over the C API, ns, through the dearest or the cheapest of three tools; None if fewer than
+    two were measured."""
     errors = [ns for tool in ("nanobind", "pybind11", "PyO3") if (ns := over_floor(record, e.ERROR, tool))]
     return pick(errors, key=lambda interval: interval.value) if len(errors) > 1 else None
 
@@ -187,7 +188,7 @@ def dearest_cell(record: Record) -> tuple[float, str, str]:
 
 @number("largest time over our C", timed="matrix")
 def largest_time(record: Record) -> Counted:
-    """The time of the dearest cell over that of the C API."""
+    """The largest time over that of the C API, with the GIL."""
     return Counted(dearest_cell(record)[0])
 
 
@@ -205,7 +206,7 @@ def first_two(record: Record, signature: str, among: tuple[str, ...]) -> Interva
 
 @number("{place}, ns: {case}", timed="matrix", over={"place": PLACE, "case": CASES})
 def placed(record: Record, place: int, signature: str, among: tuple[str, ...]) -> Interval | None:
-    """What a tool of a case takes, by its place among them."""
+    """Nanoseconds of a turn of the loop through a tool of a case, by its place among them; None without one."""
     tools = cheapest(record, signature, among)[place:][:1]
     return statistics.per_call(record, cell(GIL, tools[0], signature)) if tools else None
 
@@ -250,7 +251,7 @@ def order_changes(session: Session) -> dict[str, int]:
 
 @number("pairs that change places: {signature}", of=order_changes, over={"signature": e.SIGNATURES})
 def changed(changes: dict[str, int], signature: str) -> Counted | None:
-    """For one kind of call."""
+    """How many pairs of bindings stand the other way round for one kind of call than for an int."""
     return Counted(changes[signature]) if signature in changes else None
 
 
@@ -258,7 +259,7 @@ def changed(changes: dict[str, int], signature: str) -> Counted | None:
 @number("kinds of call in which pairs change places", of=order_changes, count=lambda pairs: len(pairs) - pairs.count(0))
 @number("most pairs that change places", of=order_changes, count=max)
 def changed_in_all(changes: dict[str, int], count: Callable[[list[int]], int]) -> Counted:
-    """Over all kinds of call."""
+    """What is counted of the pairs that change places, over all kinds of call but an int."""
     return Counted(count([*changes.values()]))
 
 

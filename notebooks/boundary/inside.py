@@ -77,7 +77,7 @@ def steps(tree: list[Node], binding: str) -> list[tuple[str, float]]:
 
 
 def call_trees(session: Session) -> Trees | str:
-    """As they were recorded, by binding; or why there are none."""
+    """The call trees of a session as they were recorded, by binding; or why there are none."""
     return session.observed("call trees")
 
 
@@ -116,13 +116,13 @@ SEEN = {
 
 @number("{seen}", of=call_trees, over={"seen": SEEN})
 def in_tree(trees: Trees, look: Look, binding: str = CDLL) -> Counted | str:
-    """What the call tree of a binding shows."""
+    """What one looks for in the call tree of a binding, as a number; or that it was not built."""
     return Counted(float(look(nodes(trees[binding])))) if binding in trees else f"{binding} was not built"
 
 
 @number(f"instructions of a call: {' / '.join(COMPARED)}")
 def instructions_ratio(session: Session) -> Counted | None:
-    """How many times as many the first of the two takes."""
+    """Instructions of a call through ctypes over those through PyO3; None if one was not counted."""
     trees = call_trees(session)
     if isinstance(trees, str) or not set(COMPARED) <= set(trees):
         return None
@@ -147,7 +147,7 @@ LOCK, HAND_OVER = "pthread_mutex_lock", "take_gil|drop_gil|_PyEval_ReleaseLock"
 
 
 def profiles(session: Session) -> Profiles | str:
-    """As they were recorded."""
+    """What profilers saw of each process, as it was recorded; or why nothing was seen."""
     return session.observed("where the time goes, by process")
 
 
@@ -174,7 +174,7 @@ def own_time(profiles: Profiles, label: str, group: str) -> Estimate | str:
 
 @number("profiles of ctypes CDLL on {FREE_THREADED}", of=profiles, label=FREE_THREADED)
 def processes(profiles: Profiles, label: str) -> Counted | str:
-    """How many were looked at."""
+    """How many processes of ctypes CDLL were profiled; or why that says nothing about time."""
     return no_time(profiles, label, CDLL) or Counted(len(profiles[label][CDLL]))
 
 

@@ -46,7 +46,7 @@ def answers() -> dict[str, tuple[Column, Column]]:
 
 
 def pairs() -> dict[str, dict[str, Way]]:
-    """All ratios that decide, by name, as `slow` and `fast`."""
+    """All ratios that decide claims about times, by name: the ways above the line (`slow`) and below it (`fast`)."""
     by_name = {name: {"slow": (*slow, e.ANSWER), "fast": (*fast, e.ANSWER)} for name, (slow, fast) in answers().items()}
     for a in (*e.CPP, *BY_FUNCTIONS):
         by_name[f"a method: {a} / PyO3"] = {"slow": (GIL, a, e.METHOD), "fast": (GIL, "PyO3", e.METHOD)}
@@ -146,7 +146,7 @@ def single_calls(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def means(session: Session) -> pd.DataFrame:
-    """The means of a session."""
+    """The means of single calls of a session: see `single_calls`."""
     return single_calls(session.frame(e.PROGRAM))
 
 
@@ -155,7 +155,7 @@ AS_RUN = {f"{a[1]} on {a[0]} / {b[1]} on {b[0]}": {"slow": a, "fast": b} for a, 
 
 @number("as run: {pair}", of=means, over={"pair": AS_RUN})
 def as_run(means: pd.DataFrame, slow: Column, fast: Column) -> Estimate | str:
-    """A ratio of two columns, process by process; or why there is none."""
+    """Mean of single calls in one column over that in another, process by process; or why there is none."""
     for build, binding in (slow, fast):
         if (build, binding) not in means:
             return f"{binding} was not measured on {build}"
@@ -187,7 +187,8 @@ def misranks(process: pd.DataFrame, faster: dict[str, str]) -> bool:
 
 @number("processes of the talk's program that name another winner than the corrected experiment")
 def misranked(session: Session) -> Share | str:
-    """Of those with the GIL."""
+    """How many processes of the talk's program, with the GIL, rank any pair wrong; or that there is no right to hold
+    against it."""
     runs, faster = session.frame(e.PROGRAM), faster_ones(session.timed("claims"))
     if not faster:
         return "the corrected experiment tells no two of the talk's four apart"

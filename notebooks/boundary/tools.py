@@ -45,7 +45,7 @@ def is_error(answer) -> bool:
 
 @number(f"{{ways}} answers {FIRST_RULE}", of=first_answers, over={"ways": WAYS})
 def answered(answers: pd.Series, ways: tuple[str, ...]) -> Share | None:
-    """How many of them raise no exception; None if none was asked."""
+    """How many bindings answer a number that does not fit instead of raising; None if none was asked."""
     refused = [is_error(answers[binding]) for binding in ways if binding in answers]
     return Share(refused.count(False), len(refused)) if refused else None
 
@@ -59,7 +59,7 @@ def answered(answers: pd.Series, ways: tuple[str, ...]) -> Share | None:
     over={"what": ("lost", "refused"), "method": e.METHODS, "ways": WAYS},
 )
 def hit(runs: pd.DataFrame, what: str, method: str, ways: tuple[str, ...]) -> Share | None:
-    """In how many processes it happened to any addition."""
+    """In how many processes additions to one object were lost, or refused; None if nothing was measured."""
     part = runs[(runs.method == method) & runs.binding.isin(ways)]
     return Share(int((part[what] > 0).sum()), len(part)) if len(part) else None
 
@@ -79,7 +79,8 @@ def elsewhere(runs: pd.DataFrame) -> dict[str, str]:
     over={"binding": e.BINDINGS},
 )
 def works_elsewhere(runs: pd.DataFrame, binding: str) -> Counted | None:
-    """As the name says; None if it was not tried."""
+    """1 if a binding works in a second interpreter, 0 if it is refused, -1 if the process ended; None if it was not
+    tried."""
     said = elsewhere(runs).get(binding)
     return said and Counted(1 if said == "works" else 0 if is_error(said.partition(":")[0]) else -1)
 
@@ -105,7 +106,7 @@ def linking_effect(runs: pd.DataFrame) -> Interval:
 
 @number("import of cffi's ABI mode: in line / out of line", frame="import and first call")
 def import_ratio(runs: pd.DataFrame) -> Interval | None:
-    """By round, linked as they are by default; None without both."""
+    """Import of cffi's ABI mode in line over that out of line, by round, linked by default; None without both."""
     forms = [e.VARIANTS[e.OUT_OF_LINE], e.OUT_OF_LINE]
     part = runs[runs.binding.isin(forms) & (runs.linking == "default")].dropna(subset=["import_ms"])
     table = part.pivot(index="round", columns="binding", values="import_ms").reindex(columns=forms).dropna()

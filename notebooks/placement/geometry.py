@@ -94,13 +94,14 @@ def environments_apart(runs: pd.DataFrame) -> dict[bool, Interval]:
     over={"how": {"random": True, "fixed": False}},
 )
 def environment_apart(runs: pd.DataFrame, how: bool) -> Interval | None:
-    """With one way to choose addresses; None if it was not measured."""
+    """The slowest fifth of all sizes of the environment over the fastest, with random or with fixed addresses; None if
+    it was not measured."""
     return environments_apart(runs).get(how)
 
 
 @number("ways to choose addresses", frame="size of the environment")
 def ways_to_choose(runs: pd.DataFrame) -> Counted:
-    """At random, or fixed: how many could be measured."""
+    """In how many ways, random or fixed, addresses were chosen for the sizes of the environment."""
     return Counted(runs.random.nunique())
 
 
@@ -134,13 +135,13 @@ def pages_met(distance: int, n: int) -> int:
 
 @number("ways of the instruction cache", of=cache)
 def ways(cache: Cache) -> Counted:
-    """As the system reports them."""
+    """Ways of the instruction cache, as the system reports them."""
     return Counted(cache.ways)
 
 
 @number("KiB of the instruction cache", of=cache)
 def kib(cache: Cache) -> Counted:
-    """As the system reports it."""
+    """Size of the instruction cache in KiB, as the system reports it."""
     return Counted(cache.size / 1024)
 
 
@@ -166,13 +167,13 @@ def edge(simulated: pd.DataFrame, distance: int) -> Counted:
     over={"distance": [*SIMULATED]},
 )
 def misses(simulated: pd.DataFrame, distance: int) -> Counted:
-    """Of so many functions that none of the caches holds them all."""
+    """Simulated misses of a call of so many functions that no cache holds them in one set."""
     return Counted(simulated[simulated.n == MANY].set_index("distance").misses[distance])
 
 
 @number("ways of the instruction cache (simulated)")
 def simulated_ways(session: Session) -> Counted | str:
-    """As the edge at the distance of one set shows them."""
+    """Ways of the simulated cache, read off how many functions in one set run without a miss."""
     simulated = session.once(simulation)
     if isinstance(simulated, str):
         return simulated
@@ -181,7 +182,8 @@ def simulated_ways(session: Session) -> Counted | str:
 
 @number("KiB of the instruction cache (simulated)", of=simulation)
 def simulated_kib(simulated: pd.DataFrame) -> Counted:
-    """Each call in the caller takes some bytes of the cache as well."""
+    """Size of the simulated cache in KiB, read off how many functions a line apart run without a miss. Each call in the
+    caller takes some bytes of the cache as well."""
     return Counted(edge(simulated, DENSE).value * (DENSE + CALL_BYTES) / 1024)
 
 
@@ -196,13 +198,13 @@ def counters(session: Session) -> list[dict] | str:
     over={"event": {"misses": "L1-icache-load-misses", "instructions": "instructions"}, "distance": [*SIMULATED]},
 )
 def counted(rows: list[dict], event: str, distance: int) -> Counted | str:
-    """Events of a call."""
+    """Events of a call that the processor counts; or why they are not known."""
     (row,) = (row for row in rows if row["distance"] == distance)
     return Counted(row[event]) if event in row else "this processor does not count them for us"
 
 
 @number("virtual machine")
 def virtual(session: Session) -> Counted | str:
-    """1 if this is one, 0 if not."""
+    """1 if this machine is a virtual one, 0 if not; or that the system does not say."""
     answer = session.machine.get("virtual_machine")
     return "the system does not say" if answer is None else Counted(answer)

@@ -57,13 +57,13 @@ def counts(session: Session) -> pd.DataFrame | str:
 
 @number("the small machine: {is_so} (simulated)", of=counts, over={"is_so": AS_BUILT})
 def as_built(counts: pd.DataFrame, is_so) -> Counted:
-    """Is it so? 1 or 0."""
+    """1 if the counts of the programs are as the small machine was built for, 0 if not."""
     return exact(is_so(counts))
 
 
 @number("{what}, slow / fast (simulated)", of=counts, over={"what": ("instructions", "misses")})
 def counted_ratio(counts: pd.DataFrame, what: str) -> Counted | str:
-    """What the slow program has of it over what the fast one has."""
+    """Instructions, or misses, of the slow program over those of the fast one; or why there is no ratio."""
     column = counts[what]
     return exact(column["slow"] / column["fast"]) if column["fast"] else f"the fast program has no {what}"
 
@@ -75,7 +75,7 @@ def hardware(session: Session) -> dict[str, list[dict]] | str:
 
 @number("stalled front-end cycles, slow / fast (counted)", of=hardware)
 def stalled(hardware: dict[str, list[dict]]) -> Estimate | str | None:
-    """Run by run."""
+    """Stalled front-end cycles of the slow program over those of the fast one, run by run; or why there is no ratio."""
     if not all(STALLED in row for rows in hardware.values() for row in rows):
         return "this processor does not count stalled front-end cycles for us"
     return processes.ratio(*(np.array([row[STALLED] for row in hardware[name]]) for name in ("slow", "fast")))
@@ -85,7 +85,7 @@ def stalled(hardware: dict[str, list[dict]]) -> Estimate | str | None:
 
 
 def of_history(bisections: pd.DataFrame, history: str) -> pd.DataFrame:
-    """Those of one of the two histories."""
+    """The bisections of one of the two histories."""
     return bisections[bisections.history == history]
 
 
@@ -105,7 +105,7 @@ def innocent(bisections: pd.DataFrame) -> pd.Series:
 
 @number("bisections without a trap that blame a commit which changes no machine code", frame="git bisect")
 def unrelated(bisections: pd.DataFrame) -> Share | str:
-    """Of all without a trap."""
+    """Bisections without a trap that blame a commit which changes no machine code."""
     return share(innocent(of_history(bisections, NO_TRAP)))
 
 
@@ -121,5 +121,5 @@ STANDS = "blamed commits that stand"
     count=lambda quiet: innocent(quiet[quiet.stands == 1]).sum(),
 )
 def without_trap(bisections: pd.DataFrame, count: Callable[[pd.DataFrame], float]) -> Counted:
-    """What is counted in the quiet history."""
+    """What is counted of the bisections of the history without a trap."""
     return exact(count(of_history(bisections, NO_TRAP)))

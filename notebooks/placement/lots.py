@@ -122,32 +122,32 @@ def duels(session: Session) -> pd.DataFrame:
 
 
 OF_ORDERS = {
-    "how far one pair of random orders in twenty differs": {"make": of_pairs},
-    "slowest / fastest of random orders": {"make": true_spread},
-    "random orders / the linker's own": {"make": partial(over, kind="order", other="copy")},
-    "random orders that are slower": {"make": slower},
-    "random orders that are faster": {"make": faster},
-    "random orders that are slower by 2 %": {"make": partial(slower, threshold=THRESHOLDS[0])},
-    "random orders that are slower by 2 % by noise alone": {"make": partial(slower_by_noise, threshold=THRESHOLDS[0])},
+    "how far one pair of random orders in twenty differs": of_pairs,
+    "slowest / fastest of random orders": true_spread,
+    "random orders / the linker's own": partial(over, kind="order", other="copy"),
+    "random orders that are slower": slower,
+    "random orders that are faster": faster,
+    "random orders that are slower by 2 %": partial(slower, threshold=THRESHOLDS[0]),
+    "random orders that are slower by 2 % by noise alone": partial(slower_by_noise, threshold=THRESHOLDS[0]),
 }
 
 
-@number("{what}, {benchmark} on {interpreter}", over={"what": OF_ORDERS, **LOTS})
+@number("{make}, {benchmark} on {interpreter}", over={"make": OF_ORDERS, **LOTS})
 def of_orders(session: Session, make: Callable[..., Made], **lot) -> Made:
-    """What is made of the duels; or why there are none."""
+    """What is made of the duels of one lot; or why its build was not linked."""
     return linked(session, lot["interpreter"])["lacking"] or make(duels(session), **lot)
 
 
 @number("hot functions together / anywhere, {benchmark} on {interpreter}", over=LOTS)
 def hot(session: Session, **lot) -> Estimate | str | None:
-    """D6."""
+    """D6: time of links with the hot functions together over that of links with them anywhere; or why not."""
     build = linked(session, lot["interpreter"])
     return build["lacking"] or build["absent"] or over(duels(session), TOGETHER, ANYWHERE, **lot)
 
 
 @number("random orders as slow as the slow binary of 2016, call_method")
 def as_slow(session: Session) -> Share | str:
-    """Of the orders of all builds that were linked; or why none was."""
+    """How many orders of all builds are as slow in call_method as the slow binary of 2016; or why none was linked."""
     lacking = [linked(session, label)["lacking"] for label in BUILDS]
     if all(lacking):
         return lacking[0]
@@ -213,13 +213,15 @@ def more_misses(runs: pd.DataFrame, rows: list[dict] | str, **lot) -> Estimate |
 
 @number("misses of a thousand instructions, slower less faster orders, {benchmark} on {interpreter}", over=LOTS)
 def misses(session: Session, **lot) -> Estimate | str | None:
-    """D3."""
+    """D3: misses of a thousand instructions in the slower half of the orders of a lot less those in the faster half; or
+    why there is no number."""
     return more_misses(duels(session), simulated(session, interpreter=lot["interpreter"]), **lot)
 
 
 @number("stalled front-end cycles, slower / faster orders, {benchmark} on {interpreter}", over=LOTS)
 def stalls(session: Session, **lot) -> Estimate | str | None:
-    """D2; or why there is none."""
+    """D2: stalled front-end cycles in the slower half of the orders of a lot over those in the faster half; or why
+    there is no number."""
     rows = counted(session, "stalled cycles of the orders", lot["interpreter"])
     counts = rows if isinstance(rows, str) else by_order(rows, lot["benchmark"]).stalls
     halves = halves_of(duels(session), counts, **lot)
@@ -228,14 +230,15 @@ def stalls(session: Session, **lot) -> Estimate | str | None:
 
 @number("most misses of a thousand instructions, {benchmark} on {interpreter}", over=LOTS)
 def most_misses(session: Session, benchmark: str, interpreter: str) -> Counted | str:
-    """Of the random order that misses most."""
+    """Misses of a thousand instructions of the random order that misses most; or why they were not counted."""
     counts = missed(simulated(session, interpreter=interpreter), benchmark)
     return counts if isinstance(counts, str) else Counted(counts.drop(DEFAULT).max())
 
 
 @number("share of random orders with the instructions of the linker's own (simulated)")
 def as_many_instructions(session: Session) -> Estimate | str:
-    """Of all builds and benchmarks."""
+    """Share of random orders of all builds and benchmarks that execute as many instructions as the linker's own order;
+    or why they were not counted."""
     same = []
     for label in BUILDS:
         rows = simulated(session, interpreter=label)
@@ -257,7 +260,7 @@ def profiles(session: Session) -> dict | str:
 
 @number("share of the five hottest functions, call_method", of=profiles)
 def five_hottest(profiles: dict) -> Estimate:
-    """A value for each process that was sampled.
+    """Share of the samples in the five hottest functions, a value for each process.
 
     Which are the hottest, the other processes say: chosen and measured by the same samples, they would come out too
     hot.
@@ -271,7 +274,7 @@ def five_hottest(profiles: dict) -> Estimate:
 
 @number("processes of which samples were taken, call_method", of=profiles)
 def sampled(profiles: dict) -> Counted | str:
-    """How many."""
+    """How many processes of call_method were sampled; or what was counted instead."""
     return Counted(len(profiles["processes"])) if profiles["what"] == "samples" else f"{profiles['what']} were counted"
 
 
