@@ -1,6 +1,8 @@
 """The exercises of the chapter "The boundary": their self-checks, from the page's own measurements and from child
 processes."""
 
+from functools import partial
+
 import pandas as pd
 
 from ffilab.judge import statistics
@@ -14,6 +16,7 @@ from ffilab.measure.session import Session, raised
 from ffilab.page import draw
 from ffilab.setup.catalogue import GIL
 from native.boundary import arms
+from notebooks.boundary import tools
 from notebooks.boundary.costs import TEXT, cell, over_floor, present, ranked
 from notebooks.boundary.experiment import CONTRACTS, DECLARED, FLOOR, INT, call, loaded
 
@@ -40,6 +43,7 @@ ARRAY, EVALUATE = "1,000 doubles", "native/boundary/evaluate.py"
 BY_HAND = (FLOOR, "C API, limited")
 # It keeps the thread state attached during a call.
 BLOCKS = "ctypes PyDLL"
+NOTHING_FASTER = "correct, and nothing on the list is faster."
 
 
 def check_binding(choice: dict[str, str], record: Record, rules: pd.DataFrame) -> list[str]:
@@ -48,41 +52,42 @@ def check_binding(choice: dict[str, str], record: Record, rules: pd.DataFrame) -
     choice: a binding for `parser` (texts, must refuse a wrong number loudly) and for `plugin` (no compiler on
     the user's machine when the library is loaded). Returns what to say, one line each.
     """
-    return [check_parser(choice.get("parser"), record, rules), check_plugin(choice.get("plugin"), record)]
-
-
-def check_parser(parser: str | None, record: Record, rules: pd.DataFrame) -> str:
     here, answers = present(record, GIL), rules.set_index("call").loc[CONTRACTS[0]]
-    if parser not in here:
-        return f"parser: still open. Choose one of {'; '.join(here)}."
-    if "Error" not in str(answers[parser]):
-        return f"parser: not correct. {parser} answered {answers[parser]} to 2**31."
+    checks = {"parser": partial(check_parser, answers=answers), "plugin": check_plugin}
+    lines = []
+    for use, check in checks.items():
+        binding = choice.get(use)
+        said = check(binding, record) if binding in here else f"still open. Choose one of {'; '.join(here)}."
+        lines.append(f"{use}: {said}")
+    return lines
+
+
+def check_parser(parser: str, record: Record, answers: pd.Series) -> str:
+    """What to say of a tool for texts. answers: what each makes of a number that does not fit."""
+    if not tools.is_error(answers[parser]):
+        return f"not correct. {parser} answered {answers[parser]} to 2**31."
     if parser in BY_HAND:
-        return "parser: correct, and all of it written by hand. Try a tool."
-    tools = [one for one in present(record, GIL, TEXT) if one not in BY_HAND and "Error" in str(answers[one])]
-    cost = {binding: over_floor(record, TEXT, binding) for binding in tools}
-    best = min(tools, key=lambda binding: cost[binding].value)
+        return "correct, and all of it written by hand. Try a tool."
+    fit = [one for one in present(record, GIL, TEXT) if one not in BY_HAND and tools.is_error(answers[one])]
+    cost = {binding: over_floor(record, TEXT, binding) for binding in fit}
+    best = min(fit, key=lambda binding: cost[binding].value)
     if parser == best or above(time_over(record, parser, best, TEXT), 1) == OPEN:
-        return "parser: correct, and nothing on the list is faster."
+        return NOTHING_FASTER
     slow, fast = (f"{cost[one].value:.0f} ns" for one in (parser, best))
-    return f"parser: correct, not yet fast. A text costs {slow} more than hand-written C; one tool needs {fast}."
+    return f"correct, not yet fast. A text costs {slow} more than hand-written C; one tool needs {fast}."
 
 
-def check_plugin(plugin: str | None, record: Record) -> str:
-    here = present(record, GIL)
-    if plugin not in here:
-        return f"plugin: still open. Choose one of {'; '.join(here)}."
+def check_plugin(plugin: str, record: Record) -> str:
+    """What to say of a tool for a library that is loaded on a machine without a compiler."""
     if not DECLARED[plugin].loads_at_run_time:
-        return f"plugin: not correct. {plugin} needs a compiler for each library."
+        return f"not correct. {plugin} needs a compiler for each library."
     if plugin == BLOCKS:
-        return "plugin: not correct. Through PyDLL, an unknown function that blocks stops every thread of a GIL build."
+        return "not correct. Through PyDLL, an unknown function that blocks stops every thread of a GIL build."
     best = next(one for one in ranked(record, GIL) if DECLARED[one].loads_at_run_time and one != BLOCKS)
     ratio = time_over(record, plugin, best, INT)
     if plugin == best or above(ratio, 1) == OPEN:
-        return "plugin: correct, and nothing on the list is faster."
-    return (
-        f"plugin: correct, not yet fast. {best} is faster: for an int, {plugin} takes {ratio.value:.2g} times as long."
-    )
+        return NOTHING_FASTER
+    return f"correct, not yet fast. {best} is faster: for an int, {plugin} takes {ratio.value:.2g} times as long."
 
 
 def time_over(record: Record, binding: str, other: str, signature: str) -> Interval:

@@ -320,6 +320,10 @@ def reach(found: Interval | None, longest: float) -> draw.Quantity | str:
 def terms(rules: pd.DataFrame, written: dict[str, dict[str, int | None]]) -> pd.DataFrame:
     """What each binding takes and lets through, with the GIL."""
     number = rules.set_index("call").loc[e.CONTRACTS[0]].fillna("not asked")
+
+    def kib(size: int | None) -> str:
+        return f"{size / 1024:,.0f}" if size else draw.NOT_MEASURED
+
     return pd.DataFrame(
         {
             "binding": binding,
@@ -327,10 +331,8 @@ def terms(rules: pd.DataFrame, written: dict[str, dict[str, int | None]]) -> pd.
             "compiler": "no" if e.DECLARED[binding].loads_at_run_time else "for each library",
             "lines of code": one["code"],
             "lines of packaging": one["packaging"],
-            **{
-                what: f"{one[key] / 1024:,.0f}" if one.get(key) else draw.NOT_MEASURED
-                for what, key in (("file, KiB", "stripped"), ("as built, KiB", "built"))
-            },
+            "file, KiB": kib(one["stripped"]),
+            "as built, KiB": kib(one["built"]),
         }
         for binding, one in written.items()
     )
