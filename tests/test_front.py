@@ -23,7 +23,7 @@ from ffilab.page import advice, files, front, guide, places, tables, terms
 from ffilab.page.templates import filled
 from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-from notebooks.boundary import results
+from notebooks.boundary import costs
 from tests.helpers.golden_pages import VARIANTS, chapters_of, records
 from tests.helpers.prose import faults_of_markdown as faults
 from tests.helpers.source_pages import anchors, source_tree
@@ -171,7 +171,7 @@ CELLS = pd.DataFrame(
 
 
 def data_of(ratio, low, high, mark=""):
-    interval = results.cheaper(Interval(ratio, low, high))
+    interval = costs.cheaper(Interval(ratio, low, high))
     pairs = pd.DataFrame(
         [[GIL, "int → int", "PyO3", "pybind11", *interval]],
         columns=["CPython", "signature", "binding a", "binding b", "ratio", "low", "high", "answer"],

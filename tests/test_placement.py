@@ -14,7 +14,7 @@ from ffilab.judge.rules import Conformance
 from ffilab.measure import instructions
 from ffilab.measure.case import Program
 from ffilab.measure.session import Measuring
-from notebooks.placement import counting, exercise, experiment, results
+from notebooks.placement import counting, exercise, experiment, geometry, lots
 from notebooks.placement.counting import USUAL, WESTMERE, Cache
 from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD
 
@@ -33,7 +33,7 @@ def session(quiet_progress, quiet_machine):
 @pytest.mark.parametrize("cache", [USUAL, pytest.param(WESTMERE, marks=pytest.mark.full)], ids=lambda cache: cache.name)
 def test_the_simulated_cache_has_the_ways_that_were_put_in(cache):
     """At the distance of one way, as many functions as there are ways run without a miss, and one more never does."""
-    fit = cache.ways * results.sets_met(cache, APART)
+    fit = cache.ways * geometry.sets_met(cache, APART)
     assert experiment.misses_per_call(APART, fit, cache) == 0
     assert experiment.misses_per_call(APART, fit + 2, cache) > 0.9
 
@@ -90,9 +90,11 @@ def test_the_ways_are_read_off_the_clock_and_pages_are_told_from_sets(ways, of_p
             rows += [(process, distance, n, ns * np.exp(rng.normal(0, 0.02))) for process in range(10)]
     runs = pd.DataFrame(rows, columns=["process", "distance", "n", "ns"])
     if of_pages == 1:
-        assert results.fits(runs, APART) == ((12, 16) if ways == 12 else (256, np.inf))
-    assert results.price_of_pages(runs).excludes(1) == (of_pages > 1)
-    assert results.price_of_sets(runs).excludes(1) == (ways == 12)
+        kept, slow = (12, Counted(16)) if ways == 12 else (256, "none is beyond doubt")
+        assert geometry.fits(runs, geometry.KEPT) == Counted(kept)
+        assert geometry.fits(runs, geometry.SLOW) == slow
+    assert geometry.slower_than(runs, SPREAD, DENSE, MANY).excludes(1) == (of_pages > 1)
+    assert geometry.slower_than(runs, APART, SPREAD, MANY).excludes(1) == (ways == 12)
 
 
 # ---- choosing the extremes ----
@@ -163,11 +165,11 @@ def test_the_hottest_functions_of_a_process_are_chosen_by_the_others():
     rng = np.random.default_rng(3)
     drawn = [rng.multinomial(1000, [1 / 40] * 40) for _ in range(60)]
     taken = [{"total": 1000, "hottest": {f"function {n}": int(k) for n, k in enumerate(counts)}} for counts in drawn]
-    interval = results.five_hottest({"what": "samples", "processes": taken}).interval
-    own = np.mean([results.share_of(profile, results.hottest([profile])) for profile in taken])
+    interval = lots.five_hottest({"what": "samples", "processes": taken}).interval
+    own = np.mean([lots.share_of(profile, lots.hottest([profile])) for profile in taken])
     assert interval.low <= 5 / 40 <= interval.high < own
     counted = {"total": 1000, "hottest": {f"function {n}": 100 for n in range(10)}}
-    found = results.five_hottest({"what": "instructions", "processes": [counted]})
+    found = lots.five_hottest({"what": "instructions", "processes": [counted]})
     assert found == Counted(0.5)
 
 

@@ -16,7 +16,7 @@ from ffilab.measure.session import Measuring
 from ffilab.run.errors import UserError
 from ffilab.setup import relink
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-from notebooks.placement import counting, exercise, experiment, lottery, results, story
+from notebooks.placement import counting, exercise, experiment, history, lottery, story
 from notebooks.placement.counting import USUAL
 
 VALGRIND = pytest.mark.tool("valgrind")
@@ -119,7 +119,7 @@ def test_a_profile_without_perf_has_no_start_of_the_process_in_it(linked, monkey
     lottery.prepare(GIL)
     relink.link(GIL, lottery.where(GIL, lottery.DEFAULT))
     found = lottery.take_profiles(10, 20)
-    assert results.five_hottest(found).unit == "share of instructions"
+    assert found["what"] == "instructions"
     (counted,) = found["processes"]  # the same in each
     assert next(iter(counted["hottest"])) == "_PyEval_EvalFrameDefault"
     assert not [name for name in counted["hottest"] if "Pegen" in name or "siphash" in name]
@@ -168,11 +168,11 @@ def histories():
 
 @pytest.fixture(scope="module")
 def revisions(histories):
-    return histories[results.TRAP]
+    return histories[history.TRAP]
 
 
 def test_the_histories_are_what_they_say(histories):
-    trap, quiet = histories[results.TRAP], histories[results.NO_TRAP]
+    trap, quiet = histories[history.TRAP], histories[history.NO_TRAP]
     assert len(trap) == len(quiet) == 1 + len(story.HISTORY)
     assert trap[: story.AT] == quiet[: story.AT]
     changes = ((trap, "report.h", story.CULPRIT), (quiet, "operations.h", story.HARMLESS["message"]))
@@ -210,23 +210,23 @@ def test_the_commits_that_change_machine_code_are_named(histories):
 
 
 def counts_of(revisions, versions):
-    return results.table(story.count(story.compile_all(revisions, versions))).set_index("program")
+    return counting.table(story.count(story.compile_all(revisions, versions))).set_index("program")
 
 
 @pytest.mark.full
 @VALGRIND
 def test_the_commit_changes_misses_and_not_instructions(histories):
-    counts = counts_of(histories[results.TRAP], experiment.PROGRAMS)
+    counts = counts_of(histories[history.TRAP], experiment.PROGRAMS)
     assert counts.instructions["slow"] / counts.instructions["fast"] == pytest.approx(1, abs=0.001)
     assert counts.misses["slow"] > 20 * counts.misses["fast"]
     assert counts.misses["hot"] < 2 * counts.misses["fast"]
     assert counts.instructions["hot, aligned"] / counts.instructions["hot"] == pytest.approx(1, abs=0.001)
-    suspects = counts_of(histories[results.TRAP], exercise.SUSPECTS)
+    suspects = counts_of(histories[history.TRAP], exercise.SUSPECTS)
     more = suspects.instructions / suspects.instructions["before"]
     assert {name: "real" if more[name] > 1.2 else "placement" for name in exercise.TRUTH} == exercise.TRUTH
     # Without the trap, neither work nor misses change.
     versions = {"first": {"commit": 0, "changes": []}, "last": {"commit": len(story.HISTORY), "changes": []}}
-    quiet = counts_of(histories[results.NO_TRAP], versions)
+    quiet = counts_of(histories[history.NO_TRAP], versions)
     assert quiet.instructions["last"] / quiet.instructions["first"] == pytest.approx(1, abs=0.001)
     assert quiet.misses["last"] < 2 * quiet.misses["first"]
 
@@ -245,8 +245,8 @@ def test_bisection_finds_what_its_check_finds(session, histories, monkeypatch):
     monkeypatch.setattr(story, "git", with_fake)
     found = story.bisections(session, histories).set_index("history")
     # Where everything is good, git, told that the last commit is bad, names it.
-    assert found.found.to_dict() == {results.TRAP: 1.0, results.NO_TRAP: 0.0}
-    assert found.message[results.NO_TRAP] == story.HISTORY[-1]["message"]
+    assert found.found.to_dict() == {history.TRAP: 1.0, history.NO_TRAP: 0.0}
+    assert found.message[history.NO_TRAP] == story.HISTORY[-1]["message"]
     assert all("is the first bad commit" in log for log in found.log)
     assert git("status", "--short") == ""
     assert git("rev-parse", "--abbrev-ref", "HEAD").strip() == "main"
@@ -258,7 +258,7 @@ def test_a_blame_stands_if_the_limit_lies_between_again(monkeypatch):
     answers = {"rev-parse": "c\n", "show": f"{story.CULPRIT}\n"}
     monkeypatch.setattr(story, "took", times.get)
     monkeypatch.setattr(story, "git", lambda *words, **_: answers.get(words[0], "log"))
-    found = story.bisect(list(times), results.TRAP)
+    found = story.bisect(list(times), history.TRAP)
     assert (found["limit"], found["before"], found["blamed"]) == (2.0, 1.1, 2.9)
     assert found["found"] == found["stands"] == 1.0
 
@@ -281,9 +281,9 @@ def test_tools_that_are_not_there_are_named(session, linked, monkeypatch, hide_t
     monkeypatch.setattr(profile, "perf_available", profile.perf_available.__wrapped__)
     assert "perf is not installed" in experiment.count()
     assert "perf is not installed" in story.hardware(session, ["fast"])
-    assert "no valgrind" in experiment.simulate(*experiment.simulated_how(session, USUAL))
-    assert "no valgrind" in story.counts(session, [])
+    assert "valgrind is not installed" in experiment.simulate(*experiment.simulated_how(session, USUAL))
+    assert "valgrind is not installed" in story.counts(session, [])
     with pytest.raises(UserError, match="make doctor"):
         counting.cachegrind(["true"], USUAL)
     assert "perf is not installed" in lottery.count_stalls(GIL, {"order 1": "default"}, 1)
-    assert "no valgrind" in lottery.count_misses(GIL, {"default": "default"}, {})
+    assert "valgrind is not installed" in lottery.count_misses(GIL, {"default": "default"}, {})

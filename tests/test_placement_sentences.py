@@ -12,9 +12,8 @@ from ffilab.judge import sentences
 from ffilab.judge.estimates import Counted, Interval, Share
 from ffilab.judge.numbers import Numbers
 from ffilab.run.budget import BUDGETS
-from notebooks.placement import numbers, results
+from notebooks.placement import geometry, numbers
 from notebooks.placement.counting import USUAL
-from notebooks.placement.lottery import BENCHMARKS, BUILDS
 
 
 class Pretended(SimpleNamespace):
@@ -24,7 +23,7 @@ class Pretended(SimpleNamespace):
         super().__init__(chapter="placement", reads=set(), earlier=[], machine={}, budget=BUDGETS["smoke"])
         self.observed = {"instruction cache": asdict(USUAL)}.get
         self.once = cache(lambda make: make(self))
-        made = dict.fromkeys(numbers.numbers(self), lambda: None)
+        made = dict.fromkeys(numbers.number.makers(self), lambda: None)
         self.found = Numbers(self, made | {name: lambda one=one: one for name, one in found.items()})
 
 
@@ -74,8 +73,8 @@ def test_pages_or_sets(said, pages, sets, expected):
 
 def test_lots_that_differ_by_too_little_to_say_so():
     """An interval that holds 2 %: no figure is drawn of what is surely less."""
-    assert results.matters(LITTLE)
-    assert not results.matters(Interval(1.00021, 1.00002, 1.00039))
+    assert geometry.matters(LITTLE)
+    assert not geometry.matters(Interval(1.00021, 1.00002, 1.00039))
 
 
 @pytest.mark.parametrize(
@@ -94,24 +93,3 @@ def test_what_stands_is_held_against_the_code(said, stand, without_code, expecte
         "commits blamed without a trap": Counted(9),
     }
     assert expected in said(found)["blamed-by-chance"]
-
-
-def test_lotteries_that_answer_alike_share_a_sentence(said):
-    lots = [f"{benchmark} on {label}" for benchmark in BENCHMARKS for label in BUILDS]
-    faster = Interval(0.9, 0.88, 0.92)
-    names = [f"hot functions together / anywhere, {lot}" for lot in lots]
-    assert said(dict(zip(names, (FLAT, faster, "no objects", faster))))["hot"] == (
-        "Hot functions together are faster in call_method without the GIL (10 % less time) and containers without the "
-        "GIL "
-        "(10 % less time); whether hot functions together save 2 % is too close to call in call_method with the GIL; "
-        "nothing is known of hot functions together in containers with the GIL."
-    )
-    assert "no objects" in said(dict.fromkeys(names, "no objects"))["hot"]
-    names = [f"how far one pair of random orders in twenty differs, {lot}" for lot in lots]
-    seen = said(dict(zip(names, (FAR, LITTLE, Interval(1.0, 1.0, 1.01), FLAT))))["lots"]
-    assert seen.startswith(
-        "Linking alone makes a regression of 2 %: one pair of random orders in twenty differs by more in"
-    )
-    assert "random orders differ in call_method without the GIL (4.3 %), and whether" in seen
-    assert "no difference that matters (under 2 %, but for one pair in twenty) in containers with the GIL" in seen
-    assert "too close to call in containers without the GIL;" in seen

@@ -77,7 +77,7 @@ def test_the_order_is_random_follows_the_seed_and_every_round_is_complete(sessio
 def test_what_was_looked_at_is_found_by_its_title_and_arguments(session):
     assert session.observe("sum", lambda a, b: a + b, 1, 2) == 3
     assert session.observe("sum", lambda a, b: a + b, 2, 2) == 4
-    assert session.observed("sum", 1, 2) == 3
+    assert session.observed("sum", 1, 2) == session.observed("sum", 1) == 3
     with pytest.raises(UserError, match="sum"):
         session.observed("sum", 5, 5)
 

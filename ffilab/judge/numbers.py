@@ -22,7 +22,7 @@ ONE_CORE = "there is one core here, and what runs at once takes two"
 Made = Estimate | str | None
 Makers = dict[str, Callable[[], Made]]
 # What a parameter may be: its values by the words that stand for them in a number's name, or words that are the values.
-Values = Mapping[str, object] | Iterable[str]
+Values = Mapping[str, object] | Iterable[str | int]
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,9 @@ class Declaration:
     def _number(self, session, given: dict) -> Made:
         if self.two_cores and session.machine["cores_usable"] < 2:
             return ONE_CORE
-        return self.make(self.read(session), **given) or self.missing
+        source = self.read(session)
+        # A text in its place says why there is nothing to read.
+        return source if isinstance(source, str) else self.make(source, **given) or self.missing
 
 
 class Declarations:
@@ -75,6 +77,7 @@ class Declarations:
         *,
         timed: str = "",
         frame: str = "",
+        of: Callable[..., object] | None = None,
         disturbed: bool = False,
         two_cores: bool = False,
         over: Mapping[str, Values | Callable[..., Values]] | None = None,
@@ -84,6 +87,8 @@ class Declarations:
 
         name: as claims and sentences say it, with {parameter} for a word of `over`, and with {GIL} and {FREE_THREADED}.
         timed, frame: the timed plan, or the experiment, that the function gets first; the session, without either.
+        of: a function of the session, worked out once, whose value the function gets first; a text is the reason why
+        there is no number.
         disturbed: whether the frame keeps processes beside which others ran: an event counts, whatever else ran.
         two_cores: whether it says something only where two threads, or two processes, can run at once.
         over: the values of parameters, by the words that stand for them; a function of the session may return them. A
@@ -92,6 +97,8 @@ class Declarations:
         """
 
         def read(session):
+            if of:
+                return session.once(of)
             if timed:
                 return session.timed(timed)
             # Not handed in where it says nothing.

@@ -212,10 +212,11 @@ class Session:
         return records[-1:] if once else records
 
     def observed(self, title: str, *arguments):
-        """What was seen when something was looked at. Raises UserError if it was not."""
+        """What was seen when something was looked at, the last time with arguments that begin with these. Raises
+        UserError if it was not."""
         key = json.loads(json.dumps(arguments))
         for line in reversed(self.record.observations):
-            if (line["title"], line["arguments"]) == (title, key):
+            if (line["title"], line["arguments"][: len(key)]) == (title, key):
                 return line["value"]
         raise self._lacks(f"the observation {title!r}" + (f" of {key}" if key else ""))
 

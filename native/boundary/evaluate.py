@@ -4,6 +4,7 @@ The chapter asks for one expression in each process; `tests/boundary/test_confor
 here.
 """
 
+import ctypes
 import os
 import sys
 import threading
@@ -193,3 +194,19 @@ def evaluate(folder, binding, expression):
 
 
 # [/evaluate]
+
+
+def declared(declaration, expression):
+    """What C's `abs` makes of an argument that the class `Int` of a reader's code converts: the value, or the name of
+    the exception."""
+    names = {}
+    exec(declaration, names)
+    function = ctypes.CDLL(None).abs
+    function.restype, function.argtypes = ctypes.c_int, [names["Int"]]
+    try:
+        return {"answer": repr(function(eval(expression)))}
+    except ctypes.ArgumentError as error:
+        # ctypes wraps what from_param raises: the message begins with its name.
+        return {"answer": str(error).partition(": ")[2].partition(":")[0]}
+    except Exception as error:
+        return {"answer": type(error).__name__}

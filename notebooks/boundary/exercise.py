@@ -1,25 +1,24 @@
 """The exercises of the chapter "The boundary": their self-checks, from the page's own measurements and from child
 processes."""
 
-import json
-import subprocess
-import sys
+from functools import partial
 
 import pandas as pd
 
 from ffilab.judge import statistics
-from ffilab.judge.questions import above
-from ffilab.judge.rules import OPEN
+from ffilab.judge.estimates import Interval
+from ffilab.judge.questions import OPEN, above
 from ffilab.judge.selfcheck import correct_then_fast
 from ffilab.measure.case import Case
 from ffilab.measure.plan import Arm
 from ffilab.measure.record import Record
-from ffilab.measure.session import Session
+from ffilab.measure.session import Session, raised
 from ffilab.page import draw
 from ffilab.setup.catalogue import GIL
 from native.boundary import arms
-from notebooks.boundary import results
-from notebooks.boundary.experiment import CONTRACTS, DECLARED, FLOOR, INT, call, loaded, name
+from notebooks.boundary import tools
+from notebooks.boundary.costs import TEXT, cell, over_floor, present, ranked
+from notebooks.boundary.experiment import CONTRACTS, DECLARED, FLOOR, INT, call, loaded
 
 SOLVED = {
     "choose-bindings": (
@@ -39,11 +38,12 @@ CHANGE = (
 # What `ends` has to answer in the exercise; None stands for an exception.
 ENDS = {"m.ends(array('d', [1.0, 9.0, 2.5]))": "3.5", "m.ends(array('d'))": "0.0", "m.ends([1.0])": None}
 
-TEXT, ARRAY = "str in, ASCII", "1,000 doubles"
+ARRAY, EVALUATE = "1,000 doubles", "native/boundary/evaluate.py"
 # No tools: the code that converts is the author's own.
 BY_HAND = (FLOOR, "C API, limited")
 # It keeps the thread state attached during a call.
 BLOCKS = "ctypes PyDLL"
+NOTHING_FASTER = "correct, and nothing on the list is faster."
 
 
 def check_binding(choice: dict[str, str], record: Record, rules: pd.DataFrame) -> list[str]:
@@ -52,48 +52,47 @@ def check_binding(choice: dict[str, str], record: Record, rules: pd.DataFrame) -
     choice: a binding for `parser` (texts, must refuse a wrong number loudly) and for `plugin` (no compiler on
     the user's machine when the library is loaded). Returns what to say, one line each.
     """
-    return [check_parser(choice.get("parser"), record, rules), check_plugin(choice.get("plugin"), record)]
+    here, answers = present(record, GIL), rules.set_index("call").loc[CONTRACTS[0]]
+    checks = {"parser": partial(check_parser, answers=answers), "plugin": check_plugin}
+    lines = []
+    for use, check in checks.items():
+        binding = choice.get(use)
+        said = check(binding, record) if binding in here else f"still open. Choose one of {'; '.join(here)}."
+        lines.append(f"{use}: {said}")
+    return lines
 
 
-def check_parser(parser: str | None, record: Record, rules: pd.DataFrame) -> str:
-    here, answers = results.present(record, GIL), rules.set_index("call").loc[CONTRACTS[0]]
-    if parser not in here:
-        return f"parser: still open. Choose one of {'; '.join(here)}."
-    if "Error" not in str(answers[parser]):
-        return f"parser: not correct. {parser} answered {answers[parser]} to 2**31."
+def check_parser(parser: str, record: Record, answers: pd.Series) -> str:
+    """What to say of a tool for texts. answers: what each makes of a number that does not fit."""
+    if not tools.is_error(answers[parser]):
+        return f"not correct. {parser} answered {answers[parser]} to 2**31."
     if parser in BY_HAND:
-        return "parser: correct, and all of it written by hand. Try a tool."
-    tools = [
-        binding
-        for binding in results.present(record, GIL, TEXT)
-        if binding not in BY_HAND and "Error" in str(answers[binding])
-    ]
-    cost = {binding: results.over_floor(record, GIL, binding, TEXT) for binding in tools}
-    best = min(tools, key=lambda binding: cost[binding].value)
-    ratio = statistics.ratio(record, (GIL, name(parser, TEXT)), (GIL, name(best, TEXT)))
-    if parser == best or above(ratio, 1) == OPEN:
-        return "parser: correct, and nothing on the list is faster."
+        return "correct, and all of it written by hand. Try a tool."
+    fit = [one for one in present(record, GIL, TEXT) if one not in BY_HAND and tools.is_error(answers[one])]
+    cost = {binding: over_floor(record, TEXT, binding) for binding in fit}
+    best = min(fit, key=lambda binding: cost[binding].value)
+    if parser == best or above(time_over(record, parser, best, TEXT), 1) == OPEN:
+        return NOTHING_FASTER
     slow, fast = (f"{cost[one].value:.0f} ns" for one in (parser, best))
-    return f"parser: correct, not yet fast. A text costs {slow} more than hand-written C; one tool needs {fast}."
+    return f"correct, not yet fast. A text costs {slow} more than hand-written C; one tool needs {fast}."
 
 
-def check_plugin(plugin: str | None, record: Record) -> str:
-    here = results.present(record, GIL)
-    if plugin not in here:
-        return f"plugin: still open. Choose one of {'; '.join(here)}."
+def check_plugin(plugin: str, record: Record) -> str:
+    """What to say of a tool for a library that is loaded on a machine without a compiler."""
     if not DECLARED[plugin].loads_at_run_time:
-        return f"plugin: not correct. {plugin} needs a compiler for each library."
+        return f"not correct. {plugin} needs a compiler for each library."
     if plugin == BLOCKS:
-        return "plugin: not correct. Through PyDLL, an unknown function that blocks stops every thread of a GIL build."
-    fit = [binding for binding in here if DECLARED[binding].loads_at_run_time and binding != BLOCKS]
-    order = [binding for binding in results.ranked(record, GIL, INT) if binding in fit]
-    best = order[0]
-    ratio = statistics.ratio(record, (GIL, name(plugin, INT)), (GIL, name(best, INT)))
+        return "not correct. Through PyDLL, an unknown function that blocks stops every thread of a GIL build."
+    best = next(one for one in ranked(record, GIL) if DECLARED[one].loads_at_run_time and one != BLOCKS)
+    ratio = time_over(record, plugin, best, INT)
     if plugin == best or above(ratio, 1) == OPEN:
-        return "plugin: correct, and nothing on the list is faster."
-    return (
-        f"plugin: correct, not yet fast. {best} is faster: for an int, {plugin} takes {ratio.value:.2g} times as long."
-    )
+        return NOTHING_FASTER
+    return f"correct, not yet fast. {best} is faster: for an int, {plugin} takes {ratio.value:.2g} times as long."
+
+
+def time_over(record: Record, binding: str, other: str, signature: str) -> Interval:
+    """Time of a call through one binding over that through another, with the GIL."""
+    return statistics.ratio(record, cell(GIL, binding, signature), cell(GIL, other, signature))
 
 
 # [contract]
@@ -109,50 +108,21 @@ CONTRACT = {
     "'7'": "TypeError",
     "None": "TypeError",
 }
-# The process that asks. The function is the C library's own; the reader declares nothing but its argument.
-ASKING = """
-import ctypes, json, sys
-names = {}
-exec(json.loads(sys.argv[1]), names)
-function = ctypes.CDLL(None).abs
-function.restype = ctypes.c_int
-function.argtypes = [names["Int"]]
-for expression in json.loads(sys.argv[2]):
-    try:
-        answer = repr(function(eval(expression)))
-    except ctypes.ArgumentError as error:
-        # ctypes wraps what from_param raises: the message begins with its name.
-        answer = str(error).partition(": ")[2].partition(":")[0]
-    except Exception as error:
-        answer = type(error).__name__
-    print(json.dumps([expression, answer]), flush=True)
-"""
 # [/contract]
-TIMEOUT_S = 30
 
 
 def check_declaration(declaration: str) -> list[str]:
-    """Ask C's `abs`, declared with the class `Int` of `declaration`, in a process of its own, for everything in
-    CONTRACT."""
-    try:
-        run = subprocess.run(
-            [sys.executable, "-I", "-c", ASKING, json.dumps(declaration), json.dumps(list(CONTRACT))],
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-        )
-    except subprocess.TimeoutExpired:
-        return [f"not correct: the process did not end within {TIMEOUT_S} s."]
-    answers = dict(json.loads(line) for line in run.stdout.splitlines() if line.startswith("["))
-    wrong = [
-        f"not correct: abs({expression}) gave {answers[expression]}, and the contract asks for {asked}."
-        for expression, asked in CONTRACT.items()
-        if expression in answers and answers[expression] != asked
-    ]
-    if len(answers) < len(CONTRACT):
-        last = (run.stderr.strip().splitlines() or ["it died"])[-1]
-        at = next(expression for expression in CONTRACT if expression not in answers)
-        wrong.append(f"not correct: the process ended (exit code {run.returncode}) before abs({at}): {last}")
+    """Ask C's `abs`, declared with the class `Int` of `declaration`, for everything in CONTRACT: each time in a process
+    of its own, which may die of it."""
+    wrong = []
+    for expression, asked in CONTRACT.items():
+        fixed = {"declaration": declaration}
+        outcome = Case.of(GIL, EVALUATE, "declared", {"expression": expression}, fixed).run()
+        if outcome.result is None:
+            why = f"{outcome.ended} {raised(outcome.error)}".rstrip()
+            return [*wrong, f"not correct: the process ended before it answered abs({expression}): {why}"]
+        if (answer := outcome.result["answer"]) != asked:
+            wrong.append(f"not correct: abs({expression}) gave {answer}, and the contract asks for {asked}.")
     return wrong or [f"correct: all {len(CONTRACT)} calls are answered as the contract asks."]
 
 
@@ -162,7 +132,7 @@ def check_ends(session: Session, mine: str) -> list[str]:
     binding, wrong = "ctypes CDLL", []
     for expression, expected in ENDS.items():
         asked = {"binding": binding, "expression": expression}
-        outcome = Case.of(GIL, "native/boundary/evaluate.py", "evaluate", asked, {"folder": mine}).run()
+        outcome = Case.of(GIL, EVALUATE, "evaluate", asked, {"folder": mine}).run()
         answer = (outcome.result or {"error": outcome.ended}).get("value")
         if answer != expected:
             wrong.append(

@@ -12,14 +12,18 @@ import seaborn as sns
 
 from ffilab.judge import statistics
 from ffilab.judge.estimates import Interval, Location
+from ffilab.judge.processes import chosen
 from ffilab.judge.questions import OPEN, above
 from ffilab.measure.record import Record
 from ffilab.page import draw
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from native.boundary import arms
+from notebooks.boundary import costs, inside, tools
 from notebooks.boundary import experiment as e
-from notebooks.boundary import results
+from notebooks.boundary.beside_work import TARGET_SHARE, threshold
 
+# Which bindings detach the thread state around every call, and so release the GIL: the manuals of ctypes and cffi.
+DETACHING = ("cffi API", "cffi ABI", "ctypes CDLL")
 # The bindings whose prices are drawn: more curves cannot be told from each other. The CSV holds all.
 DRAWN = (e.FLOOR, "PyO3", "pybind11", "ctypes CDLL")
 # Where the page on the bindings shows each of them whole.
@@ -47,8 +51,8 @@ def every_cell(
     where = ", ".join(one for one in names if one.endswith("matrix.jsonl"))
     rows = []
     for label, binding, signature in itertools.product(record.interpreters, e.BINDINGS, e.SIGNATURES):
-        cell = (e.name(one, signature) for one in (binding, e.FLOOR))
-        arm, floor, row = *cell, found.get((label, binding, signature))
+        row = found.get((label, binding, signature))
+        (_, arm), floor = (costs.cell(label, one, signature) for one in (binding, e.FLOOR))
         counted = {} if isinstance(counts, str) else counts.get(label, {})
         why = ""
         if row is None:
@@ -64,7 +68,7 @@ def every_cell(
                 "signature": signature,
                 **numbers("ns", row and row.ns),
                 **numbers("over the floor", row and row.over),
-                **numbers("ratio to the floor", row and statistics.ratio(record, (label, arm), (label, floor))),
+                **numbers("ratio to the floor", row and statistics.ratio(record, (label, arm), floor)),
                 "instructions": counted.get(arm),
                 "n": len(record.kept) if row else 0,
                 "section": SECTION,
@@ -82,16 +86,17 @@ def numbers(what: str, found: Interval | None) -> dict[str, float | None]:
     return {what: value, f"{what}, low": low, f"{what}, high": high}
 
 
-def plain(found: pd.DataFrame) -> pd.DataFrame:
+def ends(intervals: pd.Series) -> pd.DataFrame:
+    """Intervals as numbers: columns value, low and high."""
+    return pd.DataFrame([vars(one) for one in intervals], intervals.index, ["value", "low", "high"])
+
+
+def plain(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame with intervals in some columns, as numbers: value, low and high of each."""
-    columns = {}
-    for column in found:
-        if len(found) and isinstance(found[column].iloc[0], Interval):
-            for end in ("value", "low", "high"):
-                columns[f"{column} {end}"] = [getattr(one, end) for one in found[column]]
-        else:
-            columns[column] = list(found[column])
-    return pd.DataFrame(columns)
+    holds = {name: len(column) and isinstance(column.iloc[0], Interval) for name, column in frame.items()}
+    return pd.concat(
+        [ends(frame[name]).add_prefix(f"{name} ") if holds[name] else frame[name] for name in holds], axis=1
+    )
 
 
 def heat(figure, frame: pd.DataFrame, value: str, words: pd.DataFrame, ticks: dict, label: str, **look) -> None:
@@ -133,76 +138,81 @@ def plot_without_gil(figure, ratios: pd.DataFrame) -> None:
     heat(figure, ratios, "value", words, ticks, label, cmap="vlag", center=0, vmin=-end, vmax=end)
 
 
-def plot_int(figure, cells: pd.DataFrame) -> None:
+def plot_int(figure, ints: pd.DataFrame) -> None:
     """What is compared is not the same everywhere: the label says which calls release the GIL."""
-    part = cells[cells.signature == e.INT]
-    rows = part.assign(**{end: [getattr(one, end) for one in part.ns] for end in ("value", "low", "high")})
     axes = figure.subplots()
-    releases = {binding: f"{binding},\nreleases the GIL" for binding in results.DETACHING}
-    draw.intervals(axes, rows.replace({"binding": releases}), "binding", "interpreter")
+    releases = {binding: f"{binding},\nreleases the GIL" for binding in DETACHING}
+    rows = ints.join(ends(ints.ns)).replace({"binding": releases})
+    draw.intervals(axes, rows, "binding", "interpreter")
     axes.set(xlabel="ns for a turn of the loop, int → int", ylabel="", xscale="log")
     draw.plain_ticks(axes.xaxis)
 
 
-def int_times(cells: pd.DataFrame) -> pd.DataFrame:
+def int_times(ints: pd.DataFrame) -> pd.DataFrame:
     """What `plot_int` draws."""
-    part = cells[cells.signature == e.INT]
-    return part[["interpreter", "binding"]].assign(ns=[draw.Quantity(one) for one in part.ns])
+    return ints[["interpreter", "binding"]].assign(ns=ints.ns.map(draw.cell))
 
 
-def int_in_words(cells: pd.DataFrame) -> str:
-    here = cells[(cells.signature == e.INT) & (cells.interpreter == GIL)]
-    return "; ".join(f"{row.binding} {draw.text(row.ns, 'ns')}" for row in here.itertuples()) + f" on {GIL}."
+def int_in_words(ints: pd.DataFrame) -> str:
+    """The times with the GIL."""
+    with_gil = ints[ints.interpreter == GIL]
+    return "; ".join(f"{row.binding} {draw.text(row.ns, 'ns')}" for row in with_gil.itertuples()) + f" on {GIL}."
+
+
+def by_form(ratios: pd.DataFrame, rows: str, columns: str) -> pd.DataFrame:
+    """Other forms of a tool over its form in the matrix: a row for each form and value of another column."""
+    return ratios.pivot(index=["form", rows], columns=columns, values="ratio").map(draw.cell).rename_axis(columns=None)
 
 
 def variants(ratios: pd.DataFrame) -> pd.DataFrame:
-    """Other builds of a tool over its form in the matrix, in words: a row for each form and interpreter."""
-    words = ratios.assign(ratio=[draw.Quantity(Interval.of(row)) for row in ratios.itertuples()])
-    words = words[[not arms.VARIANTS[form].signatures for form in words.form]]
-    table = words.pivot(index=["form", "interpreter"], columns="signature", values="ratio")
+    """Other builds of a tool: a row for each form and interpreter."""
+    table = by_form(ratios[[not arms.VARIANTS[form].signatures for form in ratios.form]], "interpreter", "signature")
     table = table.reindex(columns=[signature for signature in e.OF_VARIANTS if signature in table])
-    return table.fillna("").rename_axis(columns=None).reset_index().rename(columns={"interpreter": "CPython"})
+    return table.fillna("").reset_index().rename(columns={"interpreter": "CPython"})
 
 
 def tuned(ratios: pd.DataFrame, interpreters: list[str]) -> pd.DataFrame:
     """Forms of a binding that differ in their sources: a row for each kind of call."""
-    found = {(row.form, row.signature, row.interpreter): draw.Quantity(Interval.of(row)) for row in ratios.itertuples()}
     rows = [(form, signature) for form, one in arms.VARIANTS.items() for signature in one.signatures]
-    words = {label: [found.get((*row, label), draw.NOT_MEASURED) for row in rows] for label in interpreters}
-    return pd.DataFrame(rows, columns=["form", "kind of call"]).assign(**words)
+    index = pd.MultiIndex.from_tuples(rows, names=["form", "kind of call"])
+    table = by_form(ratios, "signature", "interpreter").reindex(index=index, columns=interpreters)
+    return table.fillna(draw.NOT_MEASURED).reset_index()
 
 
 def as_run(means: pd.DataFrame) -> pd.DataFrame:
     """Means of the talk's own program over processes, in ns, beside what its sets print; with the GIL, without it, and
     with it on again."""
-    rows = []
-    for number, binding in enumerate(e.TALK):
-        row = {"binding": binding}
-        row |= {f"published, {name_}": f"{ns[number]:.0f}" for name_, ns in results.PUBLISHED.items()}
-        for build in (GIL, FREE_THREADED, e.GIL_ON):
-            found = means[build, binding].dropna() if (build, binding) in means else []
-            row[build] = draw.Quantity(Location.of(np.array(found)).interval if len(found) else None)
-        rows.append(row)
-    return pd.DataFrame(rows)
+
+    def mean(build: str, binding: str) -> draw.Quantity:
+        values = means[build, binding].dropna() if (build, binding) in means else []
+        return draw.Quantity(Location.of(np.array(values)).interval if len(values) else None)
+
+    sets = inside.FACTS["published"]
+    published = {f"published, {title}": [f"{ns:.0f}" for ns in sets[title]] for title in sets}
+    here = {build: [mean(build, one) for one in e.TALK] for build in (GIL, FREE_THREADED, e.GIL_ON)}
+    return pd.DataFrame({"binding": e.TALK, **published, **here})
 
 
-def links(trees: dict[str, list[dict]]) -> pd.DataFrame:
+def links(recorded: inside.Trees) -> pd.DataFrame:
     """A11: the links of the two call paths, and whether the trees show them."""
-    rows = []
-    for binding, lines in trees.items():
-        for row in results.links(results.nodes(lines), binding).itertuples():
-            met = "yes" if row.met else "no"
-            rows.append({"binding": binding, "link": row.link, "in the tree": met, "instructions": f"{row.share:.0%}"})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(
+        {
+            "binding": binding,
+            "link": row.link,
+            "in the tree": "yes" if row.met else "no",
+            "instructions": f"{row.share:.0%}",
+        }
+        for binding, lines in recorded.items()
+        for row in inside.links(inside.nodes(lines), binding).itertuples()
+    )
 
 
-def paths(trees: dict[str, list[dict]]) -> pd.DataFrame:
+def paths(recorded: inside.Trees) -> pd.DataFrame:
     """The steps of one call, in order, with their instructions and their share of them."""
     return pd.DataFrame(
-        {"binding": binding, "step": what, "instructions": count, "share": count / tree[0].instructions}
-        for binding, lines in trees.items()
-        for tree in [results.nodes(lines)]
-        for what, count in results.steps(tree, binding)
+        {"binding": binding, "step": step, "instructions": count, "share": count / tree[0].instructions}
+        for binding, tree in ((binding, inside.nodes(lines)) for binding, lines in recorded.items())
+        for step, count in inside.steps(tree, binding)
     )
 
 
@@ -239,18 +249,18 @@ def paths_in_words(found: pd.DataFrame) -> str:
 def plot_prices(figure, found: pd.DataFrame) -> None:
     """The price of each binding against the work: measured points joined, the price of the shortest work as a dotted
     line."""
-    chosen = [binding for binding in DRAWN if binding in set(found.binding)]
-    panels = figure.subplots(1, len(chosen), squeeze=False, sharey=True)[0]
-    for axes, color, binding in zip(panels, draw.PALETTE, chosen):
+    shown = [binding for binding in DRAWN if binding in set(found.binding)]
+    panels = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]
+    for axes, color, binding in zip(panels, draw.PALETTE, shown):
         part = found[found.binding == binding]
-        value, low, high = (np.array([getattr(one, end) for one in part.price]) for end in ("value", "low", "high"))
-        axes.errorbar(part.work_ns, value, yerr=[value - low, high - value], fmt="o-", capsize=4, color=color)
-        axes.axhline(value[0], linestyle=":", color="gray")
-        axes.set(
-            xscale="log", title=binding, xlabel="work in C, ns", ylabel="price of the call, ns" * (binding == chosen[0])
-        )
+        price = ends(part.price)
+        reach = [price.value - price.low, price.high - price.value]
+        axes.errorbar(part.work_ns, price.value, yerr=reach, fmt="o-", capsize=4, color=color)
+        axes.axhline(price.value.iloc[0], linestyle=":", color="gray")
+        axes.set(xscale="log", title=binding, xlabel="work in C, ns")
+    panels[0].set_ylabel("price of the call, ns")
     # Of an interval that is longer than that, the end is not seen.
-    if (top := max(one.value for one in found[found.binding.isin(chosen)].price)) > 0:
+    if (top := max(one.value for one in found[found.binding.isin(shown)].price)) > 0:
         axes.set_ylim(0, 1.5 * top)
 
 
@@ -263,34 +273,37 @@ def prices_in_words(found: pd.DataFrame) -> str:
 
 def one_object(runs: pd.DataFrame) -> pd.DataFrame:
     """Two threads on one object: in how many processes additions were lost or refused, by binding."""
-    hit = runs.assign(lost=runs.lost > 0, refused=runs.refused > 0).groupby(["binding", "method"])[["lost", "refused"]]
-    said = (hit.sum().astype(str) + " of " + hit.count().astype(str)).unstack("method")
-    said = said.reindex([binding for binding in e.BINDINGS if binding in said.index])
-    shown = {"with the lock: lost": ("lost", "add"), "without: lost": ("lost", "add_unlocked")}
-    shown["without: refused"] = ("refused", "add_unlocked")
-    return pd.DataFrame({"binding": said.index, **{what: list(said[column]) for what, column in shown.items()}})
+
+    def hit(runs: pd.DataFrame, binding: str, what: str, method: str) -> str:
+        return str(tools.hit(runs, what, method, (binding,)))
+
+    columns = {
+        "with the lock: lost": partial(hit, what="lost", method="add"),
+        "without: lost": partial(hit, what="lost", method="add_unlocked"),
+        "without: refused": partial(hit, what="refused", method="add_unlocked"),
+    }
+    return draw.summary(runs, {"binding": e.BINDINGS}, columns, "")
 
 
-def choice(record: Record, cells: pd.DataFrame, label: str, found: pd.DataFrame | None = None) -> pd.DataFrame:
-    """What each binding costs on one build: ns over hand-written C. found: the prices beside work, which have the
-    GIL."""
-    over = cells[cells.interpreter == label].set_index(["binding", "signature"]).over
+def choice(cells: pd.DataFrame, label: str, prices: pd.DataFrame | None = None) -> pd.DataFrame:
+    """What each binding costs on one build: ns over hand-written C. prices: those beside work, which have the GIL."""
 
-    def said(binding: str, what: str) -> draw.Quantity | str:
-        cell = binding, PRICED[what]
-        if cell not in over:
+    def over(cells: pd.DataFrame, binding: str, signature: str, factor: float) -> draw.Quantity | str:
+        part = chosen(cells, binding=binding, signature=signature)
+        if part.empty:
             return draw.NOT_MEASURED
-        factor = 1e-3 if what.endswith("µs") else 1
-        return "itself" if binding == e.FLOOR else draw.Quantity(over[cell], "", factor, signed=True)
+        return "itself" if binding == e.FLOOR else draw.Quantity(part.over.iloc[0], "", factor, signed=True)
 
-    rows = []
-    for binding in results.present(record, label):
-        row = {"binding": binding, **{what: said(binding, what) for what in PRICED}}
-        if found is not None:
-            longest = found.work_ns.max() if len(found) else 0.0
-            row[f"under {results.TARGET_SHARE:.0%} from, µs"] = reach(results.threshold(found, binding), longest)
-        rows.append(row)
-    return pd.DataFrame(rows)
+    def small_from(cells: pd.DataFrame, binding: str) -> draw.Quantity | str:
+        return reach(threshold(prices, binding), prices.work_ns.max() if len(prices) else 0.0)
+
+    columns = {
+        title: partial(over, signature=signature, factor=1e-3 if title.endswith("µs") else 1)
+        for title, signature in PRICED.items()
+    }
+    if prices is not None:
+        columns[f"under {TARGET_SHARE:.0%} from, µs"] = small_from
+    return draw.summary(cells[cells.interpreter == label], {"binding": e.BINDINGS}, columns, "")
 
 
 def reach(found: Interval | None, longest: float) -> draw.Quantity | str:
@@ -307,6 +320,10 @@ def reach(found: Interval | None, longest: float) -> draw.Quantity | str:
 def terms(rules: pd.DataFrame, written: dict[str, dict[str, int | None]]) -> pd.DataFrame:
     """What each binding takes and lets through, with the GIL."""
     number = rules.set_index("call").loc[e.CONTRACTS[0]].fillna("not asked")
+
+    def kib(size: int | None) -> str:
+        return f"{size / 1024:,.0f}" if size else draw.NOT_MEASURED
+
     return pd.DataFrame(
         {
             "binding": binding,
@@ -314,10 +331,8 @@ def terms(rules: pd.DataFrame, written: dict[str, dict[str, int | None]]) -> pd.
             "compiler": "no" if e.DECLARED[binding].loads_at_run_time else "for each library",
             "lines of code": one["code"],
             "lines of packaging": one["packaging"],
-            **{
-                what: f"{one[key] / 1024:,.0f}" if one.get(key) else draw.NOT_MEASURED
-                for what, key in (("file, KiB", "stripped"), ("as built, KiB", "built"))
-            },
+            "file, KiB": kib(one["stripped"]),
+            "as built, KiB": kib(one["built"]),
         }
         for binding, one in written.items()
     )
@@ -326,5 +341,5 @@ def terms(rules: pd.DataFrame, written: dict[str, dict[str, int | None]]) -> pd.
 def first_use(runs: pd.DataFrame) -> pd.DataFrame:
     """What the first use of each binding costs."""
     shown = {"import, ms": "import_ms", "memory, KiB": "resident_kib", "first call, ns": "first_call_ns"}
-    columns = {what: partial(results.first_use, key=key) for what, key in shown.items()}
+    columns = {what: partial(tools.first_use, key=key) for what, key in shown.items()}
     return draw.summary(runs, {"binding": dict.fromkeys(runs.binding)}, columns, "")

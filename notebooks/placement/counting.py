@@ -6,6 +6,9 @@ import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import pandas as pd
+
+from ffilab.measure import instructions
 from ffilab.measure.case import program
 from ffilab.measure.session import Session
 from ffilab.run.errors import UserError
@@ -56,14 +59,9 @@ def reported_cache(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> d
     return asdict(USUAL)
 
 
-def no_valgrind() -> str | None:
-    """Why nothing can be simulated here; None if it can."""
-    return None if shutil.which("valgrind") else "there is no valgrind here (`make doctor` names the package)"
-
-
 def cachegrind(command: list, cache: Cache) -> dict[str, int]:
     """`instructions` and `misses` of the instruction cache in a whole process. Raises UserError."""
-    if reason := no_valgrind():
+    if reason := instructions.available():
         raise UserError(reason)
     with tempfile.TemporaryDirectory() as folder:
         options = ["--tool=cachegrind", "--cache-sim=yes", cache.option, f"--cachegrind-out-file={folder}/out"]
@@ -93,3 +91,8 @@ def counters(command: list) -> dict[str, float] | str:
     if ended != "ok" or "instructions" not in found:
         return "this machine shows no hardware counters to us (a virtual machine often does not)"
     return found
+
+
+def table(rows: list[dict] | str) -> pd.DataFrame | str:
+    """Rows as a frame; the reason why there are none stays as it is."""
+    return rows if isinstance(rows, str) else pd.DataFrame(rows)

@@ -4,7 +4,7 @@ import pandas as pd
 
 from ffilab.judge.selfcheck import correct_then_fast
 from ffilab.measure.session import Session
-from notebooks.placement import results, story
+from notebooks.placement import counting, history, story
 from notebooks.placement.story import AT
 
 SOLVED = {
@@ -37,10 +37,10 @@ def check_mending(session: Session, change: dict[str, str]) -> list[str]:
     say."""
     versions = {"fast": (AT - 1, []), "slow": (AT, []), "mended": (AT, [change])}
     versions = {name: {"commit": commit, "changes": changes} for name, (commit, changes) in versions.items()}
-    names = story.compiled(session, story.commits(session)[results.TRAP], versions)
-    wrong = faults(change, results.table(story.counts(session, names)))
+    names = story.compiled(session, story.commits(session)[history.TRAP], versions)
+    wrong = faults(change, counting.table(story.counts(session, names)))
     times = story.times(session, "my change", names, 2 * session.budget.repeats)
-    return correct_then_fast(wrong, results.ratio(times, "mended", "fast"))
+    return correct_then_fast(wrong, history.ratio(times, "mended", "fast"))
 
 
 def faults(change: dict[str, str], counts: pd.DataFrame | str) -> list[str]:
@@ -64,10 +64,10 @@ def check_verdicts(verdicts: dict[str, str]) -> list[str]:
     """What to say, one line for each suspect."""
     lines = []
     for name, truth in TRUTH.items():
-        correct_then_fast = verdicts.get(name, "")
-        if correct_then_fast not in ("real", "placement"):
+        verdict = verdicts.get(name, "")
+        if verdict not in ("real", "placement"):
             lines.append(f'{name}: still open. Say "real" or "placement".')
-        elif correct_then_fast == truth:
+        elif verdict == truth:
             lines.append(f"{name}: right.")
         else:
             why = "more instructions than" if truth == "real" else "the same instructions as"

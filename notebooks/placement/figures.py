@@ -1,7 +1,8 @@
 """What the chapter "Code placement" shows: tables and figures."""
 
-from collections import Counter
+import itertools
 from collections.abc import Iterable
+from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -11,12 +12,13 @@ import seaborn as sns
 from ffilab.judge.estimates import Estimate
 from ffilab.judge.processes import chosen, interval_of
 from ffilab.page import draw
-from notebooks.placement import results
+from notebooks.placement import geometry, lots
 from notebooks.placement.counting import Cache
 from notebooks.placement.exercise import SUSPECTS
 from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, PROGRAMS, SPREAD
+from notebooks.placement.geometry import THRESHOLDS
+from notebooks.placement.history import NO_TRAP, TRAP, of_history
 from notebooks.placement.lottery import ANYWHERE, BENCHMARKS, BUILDS, DEFAULT, TOGETHER
-from notebooks.placement.results import NAMED, NO_TRAP, THRESHOLDS, TRAP
 from notebooks.placement.story import CHANGE_CODE
 
 # The lines of the first figure; the table has all distances.
@@ -27,13 +29,10 @@ SHOWN = {
     SPREAD: "a page each",
     APART: "a page each, one set",
 }
+# Numbers of functions in the table of three distances.
+NAMED = (4, 6, 8, 10, 12, 16, 32, 64, 128, MANY)
 # Kinds of programs, as figures and tables name them.
-KINDS = {
-    "order": "random orders",
-    "copy": "the linker's own order, copied",
-    TOGETHER: TOGETHER,
-    ANYWHERE: ANYWHERE,
-}
+KINDS = {"order": "random orders", "copy": "the linker's own order, copied", TOGETHER: TOGETHER, ANYWHERE: ANYWHERE}
 # Does the system choose addresses at random?
 ADDRESSES = {True: "random addresses", False: "fixed addresses"}
 EXTREMES = {"offset": "bytes from a 64-byte boundary to the loop", "bytes": "bytes added to the environment"}
@@ -46,13 +45,11 @@ OVER_OWN = "time / that of the linker's order"
 
 def filled(cache: Cache) -> pd.DataFrame:
     """Lines of MANY functions in each set: columns distance, set, lines."""
-    parts = [
-        pd.DataFrame(
-            {"distance": distance, "set": range(cache.sets), "lines": results.lines_by_set(cache, distance, MANY)}
-        )
+    return pd.DataFrame(
+        {"distance": distance, "set": number, "lines": lines}
         for distance in (DENSE, SPREAD, APART)
-    ]
-    return pd.concat(parts, ignore_index=True)
+        for number, lines in enumerate(geometry.lines_by_set(cache, distance, MANY))
+    )
 
 
 def plot_addresses(figure, cache: Cache) -> None:
@@ -74,7 +71,7 @@ def plot_addresses(figure, cache: Cache) -> None:
         axes.axhline(cache.ways, linestyle="--", color=draw.PALETTE[5])
         axes.text(cache.sets, cache.ways * 1.15, f"{cache.ways} ways", ha="right", fontsize=9, color=draw.PALETTE[5])
         axes.set(yscale="log", ylim=(0.8, 2 * MANY), xlim=(-1, cache.sets), xlabel="set")
-        axes.set_title(f"{distance} bytes: {results.pages_met(distance, MANY)} pages", fontsize=11)
+        axes.set_title(f"{distance} bytes: {geometry.pages_met(distance, MANY)} pages", fontsize=11)
         axes.set_yticks([1, 4, 16, 64, 256], ["1", "4", "16", "64", "256"] if distance == DENSE else [])
         axes.minorticks_off()
     panels[DENSE].set_ylabel("lines in it")
@@ -83,7 +80,7 @@ def plot_addresses(figure, cache: Cache) -> None:
 def addresses(cache: Cache) -> str:
     """The picture in words: it follows from the geometry, not from a measurement."""
     met = "; ".join(
-        f"at {distance} bytes sets: {results.sets_met(cache, distance)}, pages: {results.pages_met(distance, MANY)}"
+        f"at {distance} bytes sets: {geometry.sets_met(cache, distance)}, pages: {geometry.pages_met(distance, MANY)}"
         for distance in (DENSE, SPREAD, APART)
     )
     return f"{MANY} functions meet so many: {met}. The cache has {cache.ways} ways in each set."
@@ -129,8 +126,8 @@ def apart_table(runs: pd.DataFrame) -> pd.DataFrame:
         times = {one: interval_of(runs, "ns", distance=[one], n=[n]) for one in (DENSE, SPREAD, APART)}
         return {
             **{f"{distance} bytes, ns": time for distance, time in times.items()},
-            f"pages: {SPREAD} / {DENSE}": results.slower_than(runs, SPREAD, DENSE, n),
-            f"sets: {APART} / {SPREAD}": results.slower_than(runs, APART, SPREAD, n),
+            f"pages: {SPREAD} / {DENSE}": geometry.slower_than(runs, SPREAD, DENSE, n),
+            f"sets: {APART} / {SPREAD}": geometry.slower_than(runs, APART, SPREAD, n),
         }
 
     found = draw.summary(chosen(runs, n=NAMED), {"n": NAMED}, row, "").rename(columns={"n": "functions"})
@@ -148,8 +145,8 @@ def simulated_table(found: pd.DataFrame) -> pd.DataFrame:
 
 def show_extremes(runs: pd.DataFrame, x: str, caption: str, hue: str | None = None) -> None:
     """A figure of time over offsets of the loop, or sizes of the environment (with hue); only if they do something."""
-    apart = results.environments_apart(runs).values() if hue else [results.offsets_apart(runs)]
-    if not any(map(results.matters, apart)):
+    apart = geometry.environments_apart(runs).values() if hue else [geometry.offsets_apart(runs)]
+    if not any(map(geometry.matters, apart)):
         return
     shown = runs.assign(**({hue: runs[hue].map(ADDRESSES)} if hue else {}))
 
@@ -186,7 +183,7 @@ def bisections_table(bisections: pd.DataFrame) -> pd.DataFrame:
     """What each history's bisections blame, and how often that stands a second look."""
     rows = []
     for history in (TRAP, NO_TRAP):
-        of_it = results.of_history(bisections, history)
+        of_it = of_history(bisections, history)
         for message, part in sorted(of_it.groupby("message"), key=lambda pair: -len(pair[1])):
             rows.append(
                 {
@@ -202,10 +199,9 @@ def bisections_table(bisections: pd.DataFrame) -> pd.DataFrame:
 
 def profile_table(found: dict) -> pd.DataFrame:
     """The ten hottest functions of call_method, in all processes together."""
-    total, counted = sum(one["total"] for one in found["processes"]), Counter()
-    for one in found["processes"]:
-        counted.update(one["hottest"])
-    return pd.DataFrame([{"function": name, "share": f"{cost / total:.1%}"} for name, cost in counted.most_common(10)])
+    total = sum(one["total"] for one in found["processes"])
+    hottest = lots.together(found["processes"]).most_common(10)
+    return pd.DataFrame([{"function": name, "share": f"{cost / total:.1%}"} for name, cost in hottest])
 
 
 def reasons(found: Iterable) -> str:
@@ -213,26 +209,21 @@ def reasons(found: Iterable) -> str:
     return "; ".join(dict.fromkeys(why for why in found if isinstance(why, str)))
 
 
-def drawn(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The duels of each build that was linked."""
-    return {label: results.of_build(runs, label) for label in BUILDS if label in set(runs.interpreter)}
-
-
-def by_lot(runs: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
-    """The duels of each build that was linked, by benchmark and build."""
-    return {(benchmark, label): of_it for benchmark in BENCHMARKS for label, of_it in drawn(runs).items()}
+def drawn(runs: pd.DataFrame) -> list[str]:
+    """The builds that were linked."""
+    return [label for label in BUILDS if label in set(runs.interpreter)]
 
 
 def plot_lottery(figure, runs: pd.DataFrame) -> None:
     """Every program as one point, by build and benchmark; lines at the two thresholds."""
     builds = drawn(runs)
     panels = figure.subplots(1, len(builds), sharex=True, sharey=True, squeeze=False)[0]
-    for axes, (label, of_it) in zip(panels, builds.items(), strict=True):
+    for axes, label in zip(panels, builds, strict=True):
         shown = pd.DataFrame(
             {"benchmark": benchmark, "program": word, "ratio": ratio}
             for benchmark in BENCHMARKS
             for kind, word in KINDS.items()
-            for ratio in results.ratios(of_it, benchmark, kind)
+            for ratio in lots.ratios(runs, kind, benchmark=benchmark, interpreter=label)
         )
         names = {"x": "ratio", "y": "benchmark", "hue": "program", "hue_order": list(KINDS.values())}
         palette = draw.PALETTE[: len(KINDS)]
@@ -248,8 +239,8 @@ def plot_lottery(figure, runs: pd.DataFrame) -> None:
 def lottery(runs: pd.DataFrame) -> str:
     """The figure in words."""
     ranges = []
-    for (benchmark, label), of_it in by_lot(runs).items():
-        orders, copies = (results.ratios(of_it, benchmark, kind) for kind in ("order", "copy"))
+    for benchmark, label in itertools.product(BENCHMARKS, drawn(runs)):
+        orders, copies = (lots.ratios(runs, kind, benchmark=benchmark, interpreter=label) for kind in ("order", "copy"))
         ranges.append(
             f"{label}, {benchmark}: orders from {orders.min():.3f} to {orders.max():.3f}, "
             f"copies from {copies.min():.3f} to {copies.max():.3f}"
@@ -257,45 +248,51 @@ def lottery(runs: pd.DataFrame) -> str:
     return f"Time over that of the linker's own order. {'; '.join(ranges)}."
 
 
+def slower_beside_noise(runs: pd.DataFrame, threshold: float, **lot) -> str:
+    """How many orders are slower by a threshold; in brackets, how many would be by noise alone."""
+    noise = lots.slower_by_noise(runs, threshold, **lot).value
+    return f"{lots.slower(runs, threshold, **lot)} ({'not known' if np.isnan(noise) else f'{noise:.1f}'})"
+
+
 def lottery_table(runs: pd.DataFrame) -> pd.DataFrame:
     """How far orders differ, and how many pass for a regression."""
-    rows = []
-    for (benchmark, label), of_it in by_lot(runs).items():
-        spread = results.of_pairs(of_it, benchmark)
-        row = {"benchmark": benchmark, "CPython": label, "one pair in twenty differs by": draw.Quantity(spread.at())}
-        row["orders over the linker's own"] = draw.Quantity(results.over(of_it, benchmark, "order", "copy"))
-        for threshold in THRESHOLDS:
-            found = results.passing(of_it, benchmark, "order", threshold)
-            noise = results.passing_by_noise(of_it, benchmark, threshold)
-            alone = "not known" if np.isnan(noise) else f"{noise:.1f}"
-            row[f"orders slower by {threshold - 1:.0%} (by noise alone)"] = f"{found} ({alone})"
-        rows.append({**row, "n (orders)": spread.n})
-    return pd.DataFrame(rows)
+    columns = {
+        "one pair in twenty differs by": lots.of_pairs,
+        "orders over the linker's own": partial(lots.over, kind="order", other="copy"),
+        **{
+            f"orders slower by {threshold - 1:.0%} (by noise alone)": partial(slower_beside_noise, threshold=threshold)
+            for threshold in THRESHOLDS
+        },
+        "n (orders)": lambda runs, **lot: lots.of_pairs(runs, **lot).n,
+    }
+    return draw.summary(runs, lots.LOTS, columns, "")
 
 
 def hot_table(runs: pd.DataFrame, linked: dict[str, dict]) -> pd.DataFrame:
     """The hot functions together, and anywhere."""
-    rows = []
-    for (benchmark, label), of_it in by_lot(runs).items():
-        row = {"benchmark": benchmark, "CPython": label}
-        if why := linked[label]["absent"]:
-            rows.append({**row, "together / anywhere": why})
-            continue
-        for kind in (TOGETHER, ANYWHERE):
-            row[f"{kind} / the linker's own"] = draw.Quantity(results.over(of_it, benchmark, kind, "copy"))
-        row["together / anywhere"] = draw.Quantity(results.over(of_it, benchmark, TOGETHER, ANYWHERE))
-        links, duels = results.by_round(of_it, benchmark, TOGETHER).shape
-        rows.append({**row, "n (links of each × duels)": f"{links} × {duels}"})
-    return pd.DataFrame(rows).astype(object).fillna("")
+
+    def row(runs: pd.DataFrame, **lot) -> dict:
+        if why := linked[lot["interpreter"]]["absent"]:
+            return {"together / anywhere": why}
+        links, duels = lots.by_round(runs, TOGETHER, **lot).shape
+        return {
+            f"{TOGETHER} / the linker's own": lots.over(runs, TOGETHER, "copy", **lot),
+            f"{ANYWHERE} / the linker's own": lots.over(runs, ANYWHERE, "copy", **lot),
+            "together / anywhere": lots.over(runs, TOGETHER, ANYWHERE, **lot),
+            "n (links of each × duels)": f"{links} × {duels}",
+        }
+
+    return draw.summary(runs, lots.LOTS, row, "").astype(object).fillna("")
 
 
 def times_and_misses(runs: pd.DataFrame, counted: dict[str, list[dict] | str]) -> pd.DataFrame:
     """One row for each order that was timed and counted: name, misses, CPython, benchmark, ratio to the linker's
     order."""
     parts = []
-    for (benchmark, label), of_it in sorted(by_lot(runs).items(), key=lambda lot: list(BUILDS).index(lot[0][1])):
-        if not isinstance(counted[label], str):
-            both = results.times_and_misses(of_it, results.missed(counted[label], benchmark), benchmark)
+    for label, benchmark in itertools.product(drawn(runs), BENCHMARKS):
+        misses = lots.missed(counted[label], benchmark)
+        if not isinstance(misses, str):
+            both = lots.times_and_misses(runs, misses, benchmark=benchmark, interpreter=label)
             parts.append(both.assign(CPython=label, benchmark=benchmark, ratio=np.exp(both.log)).drop(columns="log"))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
@@ -315,14 +312,18 @@ def misses_table(runs: pd.DataFrame, counted: dict[str, list[dict] | str]) -> pd
     def rate(misses: float) -> str:
         return f"{misses:.3f}" if misses < 1 else f"{misses:.2f}"
 
-    rows = []
-    for (benchmark, label), of_it in by_lot(runs).items():
-        row = {"benchmark": benchmark, "CPython": label}
-        misses = results.missed(counted[label], benchmark)
-        more = results.more_misses(of_it, counted[label], benchmark)
-        if not isinstance(misses, str):
-            orders = misses.drop(DEFAULT)
-            row |= {"linker's own order": rate(misses[DEFAULT]), "lowest order": rate(orders.min())}
-            row |= {"highest order": rate(orders.max()), "n (orders)": len(orders)}
-        rows.append({**row, "slower less faster half": more if isinstance(more, str) else draw.Quantity(more)})
-    return pd.DataFrame(rows).astype(object).fillna("")
+    def row(runs: pd.DataFrame, **lot) -> dict:
+        rows = counted[lot["interpreter"]]
+        more, misses = lots.more_misses(runs, rows, **lot), lots.missed(rows, lot["benchmark"])
+        if isinstance(misses, str):
+            return {"slower less faster half": more}
+        orders = misses.drop(DEFAULT)
+        return {
+            "linker's own order": rate(misses[DEFAULT]),
+            "lowest order": rate(orders.min()),
+            "highest order": rate(orders.max()),
+            "n (orders)": len(orders),
+            "slower less faster half": more,
+        }
+
+    return draw.summary(runs, lots.LOTS, row, "").astype(object).fillna("")

@@ -3,14 +3,13 @@
 from collections.abc import Callable
 
 from ffilab.measure.session import Session
-from notebooks.placement import results
-from notebooks.placement.numbers import cache
+from notebooks.placement import geometry, history
 
 
 def fragments(session: Session) -> dict[str, Callable[[], str]]:
     def blamed_others() -> str:
         """What the other bisections with the trap blame."""
-        trap = results.of_history(session.frame("git bisect"), results.TRAP)
+        trap = history.of_history(session.frame("git bisect"), history.TRAP)
         others = trap[trap.found == 0].message.value_counts().items()
         return "".join(f"; {count} {'blames' if count == 1 else 'blame'} “{message}”" for message, count in others)
 
@@ -21,4 +20,4 @@ def fragments(session: Session) -> dict[str, Callable[[], str]]:
         called = f"The processor is called {name or 'by no name'}; the post's was a Xeon X5680 of 2010."
         return f"{called} Its frequency {pinned}"
 
-    return {"cache": lambda: cache(session).name, "blamed-others": blamed_others, "processor": processor}
+    return {"cache": lambda: geometry.cache(session).name, "blamed-others": blamed_others, "processor": processor}

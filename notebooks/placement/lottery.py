@@ -14,6 +14,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -26,10 +27,10 @@ from ffilab.measure.session import Session
 from ffilab.run import machine
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, ROOT, without_paths
-from ffilab.run.subprocesses import group
+from ffilab.run.subprocesses import finished, group
 from ffilab.setup import relink
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-from notebooks.placement.counting import Cache, counters, no_valgrind
+from notebooks.placement.counting import Cache, counters
 
 FILE = "native/placement/benchmarks.py"
 # Name: loops that take some two milliseconds.
@@ -77,13 +78,9 @@ TOGETHER, ANYWHERE = "hot functions together", "hot functions anywhere"
 def linking(session: Session) -> dict[str, dict]:
     """By build, what came of linking: `lacking`, why it cannot be linked here, or None; `programs`, name, kind and file
     of each that runs against the default; `absent`, why there is none of D6, or None."""
-    return {label: session.observe("linking", link_all, *linked_how(session, label)) for label in BUILDS}
-
-
-def linked_how(session: Session, label: str) -> list:
-    """The arguments of `link_all`."""
     how = size(session)
-    return [label, session.seed, how.orders, how.copies, how.links, how.rounds]
+    counts = how.orders, how.copies, how.links, how.rounds
+    return {label: session.observe("linking", link_all, label, session.seed, *counts) for label in BUILDS}
 
 
 def link_all(label: str, seed: int, orders: int, copies: int, links: int, rounds: int) -> dict:
@@ -151,7 +148,7 @@ def hottest(program: Path, benchmarks: tuple[str, ...], rounds: int) -> tuple[st
             found = profile.sampled(
                 command, "a linked CPython", Path(folder), server_environment(), 2_000, lines * rounds
             )
-        elif shutil.which("valgrind"):
+        elif instructions.available() is None:
             # What the start of a process takes is taken off.
             what, found = "instructions", simulated_costs(program, Path(folder), lines)
             found.subtract(simulated_costs(program, Path(folder), ""))
@@ -175,20 +172,8 @@ def simulated_costs(program: Path, folder: Path, lines: str) -> Counter:
 
 def callgrind(program: Path, options: list[str], lines: str) -> None:
     """Run a linked CPython that answers these lines under callgrind. Raises UserError."""
-    with group(
-        ["valgrind", "--tool=callgrind", *options, *server_command(program, -1)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=server_environment(),
-    ) as process:
-        try:
-            process.communicate(lines, timeout=instructions.TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            raise UserError("callgrind did not finish a linked CPython.") from None
-    if process.returncode:
-        raise UserError(f"callgrind failed on a linked CPython (exit code {process.returncode}).")
+    command = ["valgrind", "--tool=callgrind", *options, *server_command(program, -1)]
+    finished(command, "callgrind on a linked CPython", instructions.TIMEOUT_S, lines, env=server_environment())
 
 
 def server_command(program: Path, core: int) -> list[str]:
@@ -234,9 +219,7 @@ def duels(session: Session, made: dict[str, dict]) -> pd.DataFrame:
     how = size(session)
     cases = [
         Step(
-            lambda seed, label=label, file=one["file"]: duel(
-                where(label, file), where(label, DEFAULT), how.turns, seed
-            ),
+            partial(duel, where(label, one["file"]), where(label, DEFAULT), how.turns),
             {"name": one["name"], "kind": one["kind"]},
             label,
         )
@@ -275,15 +258,11 @@ STALLED = "stalled-cycles-frontend"
 
 def stalls(session: Session, made: dict[str, dict]) -> dict[str, list[dict] | str]:
     """D2: by build, stalled front-end cycles of each benchmark in each shuffled order, or why they are not known."""
+    rounds = size(session).rounds
     return {
-        label: session.observe("stalled cycles of the orders", count_stalls, *stalled_how(session, label, of_it))
+        label: session.observe("stalled cycles of the orders", count_stalls, label, orders_of(of_it), rounds)
         for label, of_it in made.items()
     }
-
-
-def stalled_how(session: Session, label: str, of_it: dict) -> list:
-    """The arguments of `count_stalls`."""
-    return [label, orders_of(of_it), size(session).rounds]
 
 
 def count_stalls(label: str, files: dict[str, str], rounds: int) -> list[dict] | str:
@@ -312,18 +291,13 @@ def misses(session: Session, made: dict[str, dict], cache: Cache) -> dict[str, l
     """D3: by build, instructions and simulated misses of each benchmark in each shuffled order and in the default; or
     why there are none. One process for each: the next would count the same. The shuffled orders are removed
     afterwards."""
-    found = {
-        label: session.observe("simulated misses of the orders", count_misses, *missed_how(label, of_it, cache))
-        for label, of_it in made.items()
-    }
+    found = {}
+    for label, of_it in made.items():
+        orders = orders_of(of_it)
+        files = {**orders, DEFAULT: DEFAULT} if orders else {}
+        found[label] = session.observe("simulated misses of the orders", count_misses, label, files, asdict(cache))
     session.observe("shuffled programs removed", remove_orders)
     return found
-
-
-def missed_how(label: str, of_it: dict, cache: Cache) -> list:
-    """The arguments of `count_misses`."""
-    orders = orders_of(of_it)
-    return [label, {**orders, DEFAULT: DEFAULT} if orders else {}, asdict(cache)]
 
 
 def orders_of(of_it: dict) -> dict[str, str]:
@@ -335,7 +309,7 @@ def count_misses(label: str, files: dict[str, str], cache: dict) -> list[dict] |
     """One row for each program and benchmark, as many processes at once as there are cores: a count has no clock."""
     if not files:
         return f"no order of CPython {label} was linked"
-    if reason := no_valgrind():
+    if reason := instructions.available():
         return reason
     rows = []
     with (
@@ -391,13 +365,8 @@ def hot_functions(session: Session) -> dict | str:
     """D4: what was counted while the default of the GIL build runs call_method, and by process the total and its
     hottest functions; or why nothing can take a profile here. Instructions are counted in one process: in each they are
     the same."""
-    return session.observe("profiles of call_method", take_profiles, *profiled_how(session))
-
-
-def profiled_how(session: Session) -> list[int]:
-    """The arguments of `take_profiles`."""
     how = size(session)
-    return [how.profiles, how.rounds]
+    return session.observe("profiles of call_method", take_profiles, how.profiles, how.rounds)
 
 
 def take_profiles(processes: int, rounds: int) -> dict | str:

@@ -4,19 +4,19 @@ it."""
 import os
 import re
 import shutil
-import subprocess
 import tomllib
 from pathlib import Path
 
 import pandas as pd
 
+from ffilab.measure import instructions
 from ffilab.measure.case import Outcome, Step, program
 from ffilab.measure.session import Session
 from ffilab.run.archives import tarfile
 from ffilab.run.errors import UserError
 from ffilab.run.machine import compiler
 from ffilab.run.paths import BUILD, NATIVE, without_paths
-from notebooks.placement.counting import Cache, cachegrind, counters, no_valgrind, reported_cache
+from notebooks.placement.counting import Cache, cachegrind, counters, reported_cache
 
 STORY = NATIVE / "placement" / "story"
 HISTORY = tomllib.loads((STORY / "history.toml").read_text())["commit"]
@@ -34,6 +34,10 @@ HISTORIES = {"with a trap": HISTORY, "without a trap": [*HISTORY[: AT - 1], HARM
 # Commits after which the compiler writes other machine code; all others change comments, the README and the like.
 CHANGE_CODE = ("Shorter messages", CULPRIT, HARMLESS["message"])
 REPOSITORY = BUILD / "placement" / "repository"
+# A name, a date and a configuration of our own.
+AUTHOR = {"NAME": "A. Reader", "EMAIL": "reader@example.org", "DATE": "2016-10-18T13:27:54+0300"}
+GIT = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in AUTHOR.items()}
+GIT |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
 
 
 def commits(session: Session) -> dict[str, list[str]]:
@@ -70,30 +74,12 @@ def edit(folder: Path, file: str, find: str, replace: str) -> None:
 
 
 def git(*words, timeout_s: float = 60) -> str:
-    """Run git in the repository with a name, a date and a configuration of our own; its output. Raises UserError."""
-    environment = {
-        **os.environ,
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_CONFIG_SYSTEM": os.devnull,
-        "CC": compiler(),
-        "GIT_AUTHOR_NAME": "A. Reader",
-        "GIT_COMMITTER_NAME": "A. Reader",
-        "GIT_AUTHOR_EMAIL": "reader@example.org",
-        "GIT_COMMITTER_EMAIL": "reader@example.org",
-        "GIT_AUTHOR_DATE": "2016-10-18T13:27:54+0300",
-        "GIT_COMMITTER_DATE": "2016-10-18T13:27:54+0300",
-    }
-    try:
-        done = subprocess.run(
-            ["git", *words], cwd=REPOSITORY, capture_output=True, text=True, env=environment, timeout=timeout_s
-        )
-    except FileNotFoundError:
-        raise UserError("There is no git here: run `make doctor` for the command that installs it.") from None
-    except subprocess.TimeoutExpired:
-        raise UserError(f"git {words[0]} did not end within {timeout_s:g} s.") from None
-    if done.returncode:
-        raise UserError(f"git {words[0]} failed: {(done.stderr or done.stdout).strip()[-200:]}")
-    return done.stdout
+    """The output of git in the repository. Raises UserError."""
+    environment = {**GIT, "CC": compiler()}
+    ended, out, err = program(["git", "-C", REPOSITORY, *words], timeout_s, environment, memory_bytes=None)
+    if ended != "ok":
+        raise UserError(f"git {words[0]} failed ({ended}): {(err or out).strip()[-200:]}")
+    return out
 
 
 def compiled(session: Session, revisions: list[str], versions: dict[str, dict]) -> list[str]:
@@ -145,7 +131,7 @@ def counts(session: Session, names: list[str]) -> list[dict] | str:
 
 
 def count(names: list[str]) -> list[dict] | str:
-    if reason := no_valgrind():
+    if reason := instructions.available():
         return reason
     cache = Cache(**reported_cache())
     return [{"program": name, **cachegrind([machine(name), "once"], cache)} for name in names]

@@ -1,26 +1,18 @@
-"""The analysis of the chapter on the boundary finds what was put in; the choice of a binding, call paths, processes
-that died, sizes."""
+"""The chapter on the boundary: profiles and call paths say what was put in; the choice of a binding, sizes."""
 
 import shutil
 import subprocess
 
-import pandas as pd
 import pytest
 
 from ffilab.measure.instructions import Node
 from ffilab.run.paths import NATIVE
 from ffilab.setup.catalogue import GIL
-from notebooks.boundary import exercise, experiment, looks, results
+from notebooks.boundary import exercise, inside, looks, tools
 from notebooks.boundary.experiment import BINDINGS
 from tests.helpers.of_chapter import Golden
 
 RECORD = Golden("boundary").timed("matrix")
-
-
-def test_the_cheapest_and_the_dearest_binding_are_named():
-    found = results.matrix(RECORD).set_index(["interpreter", "signature"]).loc[(GIL, experiment.INT)]
-    order = [row.binding for row in sorted(found.itertuples(), key=lambda row: row.ns.value)]
-    assert results.widest(RECORD, GIL)[:2] == (order[0], order[-1])
 
 
 @pytest.mark.parametrize(
@@ -33,13 +25,8 @@ def test_the_cheapest_and_the_dearest_binding_are_named():
     ],
 )
 def test_the_choice_of_a_binding_is_checked(choice, parser, plugin):
-    answers = [
-        {"binding": binding, "expression": expression, "ended": "ok"}
-        | ({"value": "-2147483647"} if "ctypes" in binding else {"error": "OverflowError"})
-        for expression in experiment.CONTRACTS
-        for binding in BINDINGS
-    ]
-    first, second = exercise.check_binding(choice, RECORD, results.contracts(pd.DataFrame(answers)))
+    rules = tools.contracts(Golden("boundary").frame("awkward arguments"))
+    first, second = exercise.check_binding(choice, RECORD, rules)
     assert parser in first
     assert plugin in second
 
@@ -70,7 +57,7 @@ def test_what_is_next_stays_open_where_it_depends_on_the_grouping():
             ["[.] PyCFuncPtr_call.cold", "", slot],
         ]
         looks = [{"how": "perf cpu-clock", "costs": costs}] * 4
-        return results.next_bottleneck({GIL: {"ctypes PyDLL": looks}}).interval
+        return inside.next_bottleneck({GIL: {"ctypes PyDLL": looks}}).interval
 
     assert found(80, 70).low < 0.5 < found(80, 70).high
     assert found(200, 70).high < 0.5 < found(20, 30).low
@@ -95,7 +82,7 @@ PYO3 = [
 
 def test_a_call_path_is_that_of_the_diagram_or_is_not():
     def is_met(binding, tree):
-        return results.links(tree, binding).met.all()
+        return inside.links(tree, binding).met.all()
 
     assert is_met("ctypes CDLL", CTYPES)
     assert is_met("PyO3", PYO3)
@@ -110,15 +97,6 @@ def test_a_call_path_is_that_of_the_diagram_or_is_not():
 
 
 # ---- smaller experiments ----
-
-
-def test_a_process_that_died_is_an_answer_too():
-    runs = [
-        {"binding": "C API", "expression": experiment.CONTRACTS[0], "error": "OverflowError", "ended": "ok"},
-        {"binding": "pybind11", "expression": experiment.CONTRACTS[0], "ended": "killed by SIGSEGV"},
-    ]
-    row = results.contracts(pd.DataFrame(runs)).iloc[0]
-    assert (row["C API"], row["pybind11"]) == ("OverflowError", "killed by SIGSEGV")
 
 
 @pytest.mark.skipif(not shutil.which("strip"), reason="needs strip")
