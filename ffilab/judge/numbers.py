@@ -76,6 +76,7 @@ class Declarations:
         timed: str = "",
         frame: str = "",
         disturbed: bool = False,
+        of: Callable[..., object] | None = None,
         two_cores: bool = False,
         over: Mapping[str, Values | Callable[..., Values]] | None = None,
         **fixed,
@@ -85,6 +86,7 @@ class Declarations:
         name: as claims and sentences say it, with {parameter} for a word of `over`, and with {GIL} and {FREE_THREADED}.
         timed, frame: the timed plan, or the experiment, that the function gets first; the session, without either.
         disturbed: whether the frame keeps processes beside which others ran: an event counts, whatever else ran.
+        of: what the function gets first is what this one makes of the session (`once` works it out once).
         two_cores: whether it says something only where two threads, or two processes, can run at once.
         over: the values of parameters, by the words that stand for them; a function of the session may return them. A
         value that is a dictionary is handed in as keywords.
@@ -92,6 +94,8 @@ class Declarations:
         """
 
         def read(session):
+            if of:
+                return of(session)
             if timed:
                 return session.timed(timed)
             # Not handed in where it says nothing.
