@@ -17,7 +17,7 @@ from ffilab.page import draw
 from ffilab.run.paths import without_paths
 from ffilab.setup.catalogue import GIL
 from native.balm.corpus import ascii_text, mixed_text
-from notebooks.balm import results
+from notebooks.balm import numbers, outcomes
 from notebooks.balm.experiment import BEST, BLOCK_TUPLE, FOLDER, LAZY, NEW, answer, load, text
 
 SOLVED = {
@@ -50,7 +50,7 @@ def _of(record: Record, answers: pd.DataFrame, program: str, chosen: str) -> str
     if chosen not in (NEW, LAZY, BEST):
         return f"{program}: choose {NEW!r}, {LAZY!r} or {BEST!r}."
     if chosen == BEST and chosen not in correct:
-        exact = results.answers(answers).loc[(GIL, "type(x) is str"), BEST]
+        exact = outcomes.answers(answers).loc[(GIL, "type(x) is str"), BEST]
         return (
             f"{program}: others run it, with CPythons that you do not know, and type(x) is str says {exact}. Not "
             "correct."
@@ -58,9 +58,9 @@ def _of(record: Record, answers: pd.DataFrame, program: str, chosen: str) -> str
     if chosen not in correct:
         return f"{program}: it needs a tuple, and all strings at once. Not correct."
     for rival in correct:
-        gain = results.faster(record, GIL, f"{rival}, {share} read", than=f"{chosen}, {share} read")
+        gain = numbers.faster(record, GIL, f"{rival}, {share} read", than=f"{chosen}, {share} read")
         # Nothing is faster than the rule by less than two copies of it can be told apart.
-        least = results.least(record, GIL) if NEW in (rival, chosen) else 0.0
+        least = numbers.least(record, GIL) if NEW in (rival, chosen) else 0.0
         if rival != chosen and gain and above(gain.interval, 1) == YES and gain.interval.value > 1 + least:
             return f"{program}: correct, and {rival!r} is {draw.words(gain)} times as fast."
     return f"{program}: right."

@@ -1,5 +1,6 @@
 """What the chapter "GIL Balm" shows: tables and figures."""
 
+import itertools
 import re
 from collections.abc import Callable, Collection
 from functools import partial
@@ -7,14 +8,14 @@ from functools import partial
 import pandas as pd
 
 from ffilab.judge.estimates import Estimate, Interval
-from ffilab.judge.processes import chosen, interval_of
+from ffilab.judge.processes import interval_of
 from ffilab.judge.questions import NO, above
 from ffilab.measure.record import Record
 from ffilab.page import draw
 from ffilab.setup.catalogue import GIL
 from notebooks.balm import experiment as e
-from notebooks.balm import results
-from notebooks.balm.results import cost, faster
+from notebooks.balm import numbers, outcomes
+from notebooks.balm.numbers import cost, faster
 
 # Milliseconds that the author read for 10,000 tuples, by way and threads (B1-B3). Data to compare with.
 PUBLISHED_MS = {
@@ -33,18 +34,22 @@ DRAWN_WAYS = {
     e.BEST: "tuple of pages",
     e.ONE_PASS: e.ONE_PASS,
 }
+# The ways of the figures over threads and batches, each with its colour; those that a reader adds follow.
+METHODS = (e.NEW, e.POOLED, e.BLOCK, e.BEST)
 
 
-def absent(record: Record, label: str, arm: str) -> str:
-    """Why there is no number: the arm could not be made there, or was not asked for."""
+def cost_cell(record: Record, label: str, arm: str, factor: float = 1) -> draw.Quantity | str:
+    """What a string costs; or why there is no number: the arm could not be made there, or was not asked for."""
+    if ns := cost(record, label, arm):
+        return draw.Quantity(ns, "", factor)
     reason = record.missing.get((label, arm))
     return f"{draw.NOT_MEASURED} ({reason})" if reason else draw.NOT_MEASURED
 
 
 def faults(runs: pd.DataFrame, **which) -> Estimate | str | None:
     """Page faults for each tuple; so few that none belongs to a tuple are not spelled out."""
-    found = results.faults(chosen(runs, **which))
-    return "fewer than 0.1" if found and above(found, 0.1) == NO else found
+    count = numbers.faults(runs, **which)
+    return "fewer than 0.1" if count and above(count, 0.1) == NO else count
 
 
 def table(runs: pd.DataFrame, by: list[str]) -> pd.DataFrame:
@@ -57,25 +62,25 @@ def table(runs: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
 def original_table(runs: pd.DataFrame) -> pd.DataFrame:
     """B1-B3: how many times as fast as CPython's own, as the author ran it, beside what he published."""
-    found = table(runs, ["threads", "method", "tuples"])
+    rows = table(runs, ["threads", "method", "tuples"])
     here, published = [], []
-    for threads, method in zip(found.threads, found.strings):
-        new, one = (PUBLISHED_MS.get((way, threads)) for way in (e.NEW, method))
-        published.append(f"{new / one:.2f}" if new and one else "")
-        gain = results.original_ratio(runs, (e.NEW, threads), (method, threads))
+    for threads, method in zip(rows.threads, rows.strings):
+        new, other = (PUBLISHED_MS.get((way, threads)) for way in (e.NEW, method))
+        published.append(f"{new / other:.2f}" if new and other else "")
+        gain = numbers.times_as_long(runs, {"method": e.NEW}, {"method": method}, threads=threads)
         here.append("1" if method == e.NEW else draw.Quantity(gain))
-    return found.assign(**{"times as fast as new": here, "published": published})
+    return rows.assign(**{"times as fast as new": here, "published": published})
 
 
 def ways_table(record: Record) -> pd.DataFrame:
     """Every way on one thread: ns for each string, and how many times as fast as PyUnicode_New."""
     rows = []
-    for name in results.added(record, {e.AGAIN}):
+    for name in numbers.added(record, {e.AGAIN}):
         row = {"strings": name}
         for label in record.interpreters:
-            found, gain = cost(record, label, name), faster(record, label, name)
-            row[f"{label}, ns"] = draw.Quantity(found) if found else absent(record, label, name)
-            row[f"{label}, times as fast"] = "1" if name == e.NEW else draw.Quantity(gain)
+            row[f"{label}, ns"] = cost_cell(record, label, name)
+            gain = draw.Quantity(faster(record, label, name))
+            row[f"{label}, times as fast"] = "1" if name == e.NEW else gain
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -84,12 +89,12 @@ def ways(record: Record) -> pd.DataFrame:
     """What the figure shows: CPython's own strings and three forgeries on every interpreter, and what a reader has
     added."""
     known = {arm.name for arm in [*e.ours(), *e.parts(), *e.rivals(), *e.arrays()]}
-    names = DRAWN_WAYS | {name: name for name in results.added(record, known)}
+    names = DRAWN_WAYS | {name: name for name in numbers.added(record, known)}
     return pd.DataFrame(
-        {"way": shown, "CPython": label, **vars(found)}
+        {"way": shown, "CPython": label, **vars(ns)}
         for name, shown in names.items()
         for label in record.interpreters
-        if (found := cost(record, label, name))
+        if (ns := cost(record, label, name))
     )
 
 
@@ -105,9 +110,8 @@ def plot_ways(figure, rows: pd.DataFrame) -> None:
 def listing(rows: pd.DataFrame, what: list[str]) -> str:
     """The rows of a figure in words, for its alt text: names joined, and the interval."""
     return "; ".join(
-        f"{', '.join(str(row[name]) for name in what)}: "
-        f"{draw.text(Interval(row['value'], row['low'], row['high']), 'ns')}"
-        for row in rows.to_dict("records")
+        f"{', '.join(str(row[name]) for name in what)}: {draw.text(Interval.of(row), 'ns')}"
+        for _, row in rows.iterrows()
     )
 
 
@@ -119,11 +123,31 @@ def counts_table(counts: dict) -> pd.DataFrame:
     return pd.DataFrame(each).round(1).rename_axis("strings").reset_index()
 
 
+def series(runs: pd.DataFrame) -> pd.DataFrame:
+    """ns for each string over threads. Columns CPython, series, threads, value, low, high."""
+    by = {"interpreter": e.PAIR, "method": METHODS, "how": ("kept", "released"), "threads": ()}
+    rows = draw.summary(runs, by, ns_of, "")
+    has_choice = (rows.method != e.NEW) & (rows.CPython == GIL)
+    names = rows.method.where(~has_choice, rows.method + ", GIL " + rows.how)
+    return rows.assign(series=names)[["CPython", "series", "threads", "value", "low", "high"]]
+
+
+def batches(runs: pd.DataFrame) -> pd.DataFrame:
+    """ns for each string over the size of a batch. Columns CPython, series, strings in a batch, value, low, high."""
+    by = {"interpreter": e.PAIR, "batch": (), "method": runs.method.unique()}
+    rows = draw.summary(runs, by, ns_of, "").rename(columns={"method": "series", "batch": "strings in a batch"})
+    return rows[["CPython", "series", "strings in a batch", "value", "low", "high"]]
+
+
+def ns_of(runs: pd.DataFrame, **which) -> dict[str, float]:
+    return vars(interval_of(runs, "ns", **which))
+
+
 def plot_grid(figure, rows: pd.DataFrame, over: str, shown: str) -> None:
-    """ns for each string over threads, or over the strings in a batch: one panel for each build. rows: results.series,
-    results.batches."""
+    """ns for each string over threads, or over the strings in a batch: one panel for each build. rows: `series` or
+    `batches`."""
     panels = figure.subplots(1, 2, sharey=True)
-    methods = list(dict.fromkeys([e.NEW, e.POOLED, e.BLOCK, e.BEST, *rows.series.str.split(", GIL").str[0]]))
+    methods = list(dict.fromkeys([*METHODS, *rows.series.str.split(", GIL").str[0]]))
     for axes, label in zip(panels, e.PAIR):
         part = rows[rows.CPython == label]
         for name in part.series.unique():
@@ -150,13 +174,12 @@ def lives_table(runs: pd.DataFrame) -> pd.DataFrame:
 
 def memory_table(runs: pd.DataFrame) -> pd.DataFrame:
     """Bytes for each string while it lives and after."""
-    rows = []
-    for label in e.PAIR:
-        for method in e.ALIVE if runs.empty else dict.fromkeys([*e.ALIVE, *runs.method]):
-            found = [results.resident(runs, label, method, when) for when in ("alive", "after")]
-            alive, after = (one if isinstance(one, str) else draw.Quantity(one) for one in found)
-            rows.append({"CPython": label, "strings": method, "resident, bytes": alive, "after the drop, bytes": after})
-    return pd.DataFrame(rows)
+    columns = {
+        "resident, bytes": partial(numbers.resident, when="alive"),
+        "after the drop, bytes": partial(numbers.resident, when="after"),
+    }
+    rows = draw.summary(runs, {"interpreter": e.PAIR, "method": e.ALIVE}, columns, "")
+    return rows.rename(columns={"method": "strings"})
 
 
 def short(answer: str) -> str:
@@ -164,28 +187,25 @@ def short(answer: str) -> str:
     return re.sub(r"<class '(?:\w+\.)*(\w+)'>", r"\1", re.sub(r"^(\w+Error): .*", r"\1", answer))
 
 
+# Kinds of strings, as the table calls them.
+KINDS = {
+    "str": "str",
+    "subclass of str": "subclass of str",
+    e.BLOCK: "ours (a block)",
+    outcomes.COPIED: "type copied",
+}
+
+
 def behaviour_table(runs: pd.DataFrame) -> pd.DataFrame:
     """Probes to which not every kind of string gives the answer of a real one, on the chapter's interpreter."""
-    given = results.answers(runs).loc[GIL]
-    rows = []
-    for probe in runs.probe.unique():
-        kinds = given.loc[probe]
-        if kinds.nunique() > 1:
-            rows.append(
-                {
-                    "asked": probe,
-                    "str": short(kinds["str"]),
-                    "subclass of str": short(kinds["subclass of str"]),
-                    "ours (a block)": short(kinds[e.BLOCK]),
-                    "type copied": short(kinds[results.COPIED]),
-                }
-            )
-    return pd.DataFrame(rows)
+    given = outcomes.answers(runs).loc[GIL].reindex(runs.probe.unique())
+    unlike = given.loc[given.nunique(axis="columns") > 1, [*KINDS]].map(short)
+    return unlike.rename(columns=KINDS).rename_axis(index="asked", columns=None).reset_index()
 
 
 def fields_table(facts: pd.DataFrame) -> pd.DataFrame:
     """Where each build keeps what a forgery has to fill in: bytes from the start of the object, or bits."""
-    table = results.fields(facts)
+    table = outcomes.fields(facts)
     shown = (
         table.map(lambda value: "not there" if pd.isna(value) else f"{value:.0f}")
         .rename_axis(columns=None)
@@ -227,7 +247,7 @@ BEHIND = {
 def heads(facts: pd.DataFrame) -> pd.DataFrame:
     """The picture of both layouts on the pair. Columns CPython, layout, field, start, end: bytes from the start of the
     object."""
-    table, rows = results.fields(facts), []
+    table, rows = outcomes.fields(facts), []
     for label in e.PAIR:
         where = table[label]
         ends = {"compact": "PyASCIIObject, size", "view": "PyUnicodeObject, size"}
@@ -273,15 +293,12 @@ def heads_in_words(rows: pd.DataFrame) -> str:
 
 def became(runs: pd.DataFrame, acts: Collection[str], said: Callable[[pd.DataFrame], str]) -> pd.DataFrame:
     """By act and CPython: what a process said, or how it ended."""
-    rows = []
-    for what in dict.fromkeys([*acts, *runs.what]):
-        row = {"what was done": what}
-        for label in sorted(runs.interpreter.unique()):
-            part = chosen(runs, interpreter=label, what=what)
-            ended = part.ended.iloc[0]
-            row[f"CPython {label}"] = said(part) if ended == "ok" else ended
-        rows.append(row)
-    return pd.DataFrame(rows)
+    cells = {
+        (act, f"CPython {label}"): said(part) if part.ended.iloc[0] == "ok" else part.ended.iloc[0]
+        for (act, label), part in runs.groupby(["what", "interpreter"])
+    }
+    rows = pd.Series(cells).unstack().loc[[*dict.fromkeys([*acts, *runs.what])]]
+    return rows.rename_axis("what was done").reset_index()
 
 
 def mutable_table(runs: pd.DataFrame) -> pd.DataFrame:
@@ -291,23 +308,15 @@ def mutable_table(runs: pd.DataFrame) -> pd.DataFrame:
 
 def misuse_table(runs: pd.DataFrame) -> pd.DataFrame:
     """What became of each process that did what must not be done."""
-    return became(
-        runs,
-        e.MISUSE,
-        lambda part: "; ".join(f"{asked}: {answer}" for asked, answer in zip(part.asked, part.answer)),
-    )
+    return became(runs, e.MISUSE, lambda part: "; ".join(part.asked + ": " + part.answer))
 
 
 def reading_table(record: Record) -> pd.DataFrame:
     """Microseconds for the whole text if only some of its lines are read."""
     rows = []
-    for name in (e.NEW, e.BEST, e.LAZY, e.ARROW):
-        for share in ("none", *e.EVERY):
-            arm = f"{name}, {share} read"
-            if any(record.has(label, arm) or (label, arm) in record.missing for label in e.PAIR):
-                row = {"strings": name, "lines read": share}
-                for label in e.PAIR:
-                    one = cost(record, label, arm)
-                    row[f"{label}, µs"] = draw.Quantity(one, "", e.LINES / 1e3) if one else absent(record, label, arm)
-                rows.append(row)
+    for name, share in itertools.product((e.NEW, e.BEST, e.LAZY, e.ARROW), ("none", *e.EVERY)):
+        arm = f"{name}, {share} read"
+        if any(record.has(label, arm) or (label, arm) in record.missing for label in e.PAIR):
+            us = {f"{label}, µs": cost_cell(record, label, arm, factor=e.LINES / 1e3) for label in e.PAIR}
+            rows.append({"strings": name, "lines read": share, **us})
     return pd.DataFrame(rows)

@@ -5,7 +5,7 @@ from functools import partial
 
 from ffilab.judge.wording import capital, listed
 from ffilab.measure.session import Session
-from notebooks.balm import numbers, results
+from notebooks.balm import outcomes
 from notebooks.balm.experiment import PAIR
 
 CONSEQUENCES = {
@@ -20,24 +20,28 @@ CONSEQUENCES = {
 
 
 def fragments(session: Session) -> dict[str, Callable[[], str]]:
-    def copied(probe: str) -> str:
-        return results.copied(session.frame(numbers.WORKS), probe)
+    def appending() -> str:
+        well = outcomes.own_append(session.frame(outcomes.LISTS))
+        return listed(well.index[well].tolist())
 
     return {
         **{f"misuse-{name}": partial(misused, session, *both) for name, both in CONSEQUENCES.items()},
-        **{name: lambda find=find: listed(find()) for name, find in numbers.lists(session).items()},
+        **{name: partial(named, session, find) for name, find in outcomes.LISTED.items()},
         "both builds": lambda: listed(list(PAIR)),
-        "name of the copied type": lambda: copied("type(x).__name__"),
-        "copied type, pickled": lambda: copied("pickle.loads(pickle.dumps(x))").rstrip("."),
-        "CPythons where an append of its own works": lambda: listed(
-            [label for label, well in results.own_append(session.frame(numbers.LISTS)).items() if well]
-        ),
+        "name of the copied type": lambda: outcomes.copied(session.frame(outcomes.WORKS), "type(x).__name__"),
+        "copied type, pickled": lambda: outcomes.copied(session.frame(outcomes.WORKS), outcomes.PICKLED).rstrip("."),
+        "CPythons where an append of its own works": appending,
     }
+
+
+def named(session: Session, find: Callable[[Session], list[str]]) -> str:
+    """What is counted, one by one."""
+    return listed(find(session))
 
 
 def misused(session: Session, misuse: str, what: str) -> str:
     """On which CPythons a misuse had its consequence."""
-    happened = results.happened(session.frame(numbers.MISUSED), misuse)
+    happened = outcomes.happened(session.frame(outcomes.MISUSED), misuse)
     where = {
         answer: listed([label for label, one in happened.items() if one is answer]) for answer in (True, False, None)
     }

@@ -1,28 +1,31 @@
-"""The numbers of the chapter "GIL Balm", by name, and its own controls. The rules: claims.toml, sentences.toml."""
+"""What the records of the chapter "GIL Balm" say: its numbers by name, and its own controls. The rules: claims.toml,
+sentences.toml.
+
+Here is what was timed; what Python answered, and what became of misuse, is in `outcomes`.
+"""
 
 import math
-from collections.abc import Callable
+from collections.abc import Collection
 
+import numpy as np
 import pandas as pd
 
+from ffilab.judge import statistics
 from ffilab.judge.controls import Control
-from ffilab.judge.estimates import Counted, Interval, Share
-from ffilab.judge.numbers import Made, Makers
-from ffilab.judge.processes import exact, interval_of
+from ffilab.judge.estimates import Counted, Estimate, Interval, known
+from ffilab.judge.numbers import Declarations
+from ffilab.judge.processes import chosen, interval_of, ratio
 from ffilab.judge.questions import OPEN, YES, above, equal
+from ffilab.judge.statistics import Comparison
+from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.balm import experiment as e
-from notebooks.balm import results
+from notebooks.balm import outcomes
 
-OTHER_LAYOUT = "forgeries by another build's layout that went wrong"
-GROWN = "processes that ended when a list in memory of ours grew or was cleared"
 AS_RUN, IN_STATES, GRID = "as the author ran it", "arenas held and given back", "threads"
-SECOND, TEXT, BATCHED, LIVES = "a second thread", "texts of several lengths", "batches", "what stays alive"
-HEAD = "PyUnicodeObject, size"
-WORKS, MISUSED, FACTS = "what works", "what must not be done", "layouts of objects"
-OTHERS, LISTS = "the layout of another build", "a list in memory of ours"
+SECOND, TEXT, BATCHED = "a second thread", "texts of several lengths", "batches"
 # Ways of one thread and one process: the time of one arm over that of another. As the original had it, strings of pools
 # and blocks are made without the GIL, in all experiments, unless the name says otherwise.
 COMPARED = {
@@ -58,15 +61,236 @@ WAYS = {
     e.BEST: e.BEST,
     "one pass": e.ONE_PASS,
 }
-# The calls of the second prediction, as they were asked.
-PREDICTED = (
-    "hash(x) == hash('pi')",
-    "x in {'pi'}, 'pi' in {x}",
-    "int(n), float(n)",
-    "json.dumps(x), json.loads(n)",
-    "pickle.loads(pickle.dumps(x))",
-    "sys.intern(x)",
+# What holds of processes that are compared: their way, their threads, and so on.
+BY_NEW, BY_BLOCK, BY_BEST = ({"method": way} for way in (e.NEW, e.BLOCK, e.BEST))
+BY_AUTHORS_POOL, BY_AUTHORS_BLOCK = ({"method": way} for way in e.ORIGINAL[1:])
+ONE_THREAD, TWO, SIXTEEN = ({"threads": threads} for threads in (1, 2, e.THREADS))
+COLD, WARM = ({"state": state} for state in (e.COLD, e.WARM))
+HELD, GIVEN_BACK = ({"arenas": state} for state in e.ARENAS)
+SMALL, WHOLE, LARGE = ({"lines": lines} for lines in (e.TEXTS[0], e.LINES, e.TEXTS[2]))
+FEW, MANY = BY_NEW | TWO | {"length": "few"}, {"length": "many"}
+SIZES = {"in batches of 256": 256, "in one batch": e.BATCHES[-1]}
+IN_FEW, IN_ONE = ({"batch": size} for size in SIZES.values())
+# Ways in processes of their own: the experiment, those whose time stands over that of the others, what holds of both.
+IN_PROCESSES = {
+    "new / pooled, one thread, apart: {GIL}": (AS_RUN, BY_NEW, BY_AUTHORS_POOL, ONE_THREAD),
+    "new / block, one thread, apart: {GIL}": (AS_RUN, BY_NEW, BY_AUTHORS_BLOCK, ONE_THREAD),
+    "pooled / new, 16 threads: {GIL}": (AS_RUN, BY_AUTHORS_POOL, BY_NEW, SIXTEEN),
+    "new / block, 16 threads: {GIL}": (AS_RUN, BY_NEW, BY_AUTHORS_BLOCK, SIXTEEN),
+    "new, 16 threads / one thread: {GIL}": (AS_RUN, SIXTEEN, ONE_THREAD, BY_NEW),
+    "pooled, 16 threads / one thread: {GIL}": (AS_RUN, SIXTEEN, ONE_THREAD, BY_AUTHORS_POOL),
+    "block, 16 threads / one thread: {GIL}": (AS_RUN, SIXTEEN, ONE_THREAD, BY_AUTHORS_BLOCK),
+    "new, arenas given back / held: {GIL}": (IN_STATES, GIVEN_BACK, HELD, BY_NEW),
+    "rate of new, two threads / one: {FREE_THREADED}": (SECOND, ONE_THREAD, TWO, BY_NEW | MANY | WARM),
+    "rate of block, two threads / one: {FREE_THREADED}": (SECOND, ONE_THREAD, TWO, BY_BLOCK | MANY | WARM),
+    "rate of pages and tuple, two threads / one: {FREE_THREADED}": (SECOND, ONE_THREAD, TWO, BY_BEST | MANY | WARM),
+    "new / pages and tuple, one thread, apart: {FREE_THREADED}": (SECOND, BY_NEW, BY_BEST, MANY | ONE_THREAD),
+    "new, two threads, cold / warm: {FREE_THREADED}": (SECOND, COLD, WARM, FEW),
+}
+# The same of each build.
+ON_BUILDS = {
+    "block, the text / a twentieth of it": (TEXT, WHOLE, SMALL, {}),
+    "block, four times the text / the text": (TEXT, LARGE, WHOLE, {}),
+    "pages and tuple, one batch / of 256": (BATCHED, IN_ONE, IN_FEW, BY_BEST),
+}
+BUILDS = {"interpreter": e.PAIR}
+REMEMBERED = BUILDS | {"method": (e.NEW, e.BLOCK)}
+COPIES = [(e.NEW, e.AGAIN)]
+# Two copies of the rule that differ by more than this raise an alarm: a fifth of what the claims B1 and B2 call an
+# effect.
+ALARM = 0.05
+number = Declarations(outcomes.number)
+
+
+def every(session: Session) -> list[str]:
+    """The chapter pair, and the other interpreters of a session."""
+    return [*dict.fromkeys((*e.PAIR, *session.interpreters))]
+
+
+# ---- one thread, all ways in one process ----
+
+
+def added(record: Record, known: Collection[str]) -> list[str]:
+    """Ways that a reader has added to the corrected experiment: those that are not known, and not controls or for some
+    lines only."""
+    names = dict.fromkeys(cell.partition("/")[2] for cell in record.loops)
+    return [n for n in names if n not in known and not n.startswith((EMPTY, "control")) and not n.endswith(" read")]
+
+
+@number("ns a string of {arm}, one thread: {label}", timed="ways", over={"label": every, "arm": WAYS})
+def cost(record: Record, label: str, arm: str) -> Interval | None:
+    """Nanoseconds for each string, made and dropped; None if it was not measured."""
+    if not record.has(label, arm):
+        return None
+    return statistics.per_call(record, (label, arm)).map(lambda ns: ns / e.LINES)
+
+
+@number(
+    "{pair}, one thread: {label}",
+    timed="ways",
+    over={"label": every, "pair": {name: {"arm": arm, "than": than} for name, (than, arm) in COMPARED.items()}},
 )
+def faster(record: Record, label: str, arm: str, than: str = e.NEW) -> Estimate | None:
+    """How many times as fast `arm` is as `than`, in one run; None if one of them was not measured."""
+    if not record.has(label, arm) or not record.has(label, than):
+        return None
+    return statistics.compare(record, (label, than), (label, arm)).estimate
+
+
+@number("gain of pages and tuple, one thread: {GIL} / {FREE_THREADED}", timed="ways")
+def change_without_gil(record: Record) -> Interval | None:
+    """What pages and tuple gain with the GIL, over what it gains without: above 1, it gains less without."""
+    if not all(faster(record, label, e.BEST) for label in e.PAIR):
+        return None
+    return statistics.ratio_of_ratios(record, *(((label, e.NEW), (label, e.BEST)) for label in (GIL, FREE_THREADED)))
+
+
+def twins(record: Record) -> dict[str, Comparison]:
+    """The A/A test by interpreter: the rule over a second copy of it, in one run."""
+    return {label: comparison for label, _, comparison in statistics.false_alarms(record, COPIES)}
+
+
+def least(record: Record, label: str) -> float:
+    """How small a difference from the rule the two copies of it could have told; 0 if it is not known."""
+    comparison = twins(record).get(label)
+    return comparison.mde if comparison and comparison.ratio.is_known else 0.0
+
+
+@number(
+    "new / lazy sequence, {share} read, less what can be told: {label}",
+    timed="ways",
+    over={"label": every, "share": [*e.EVERY]},
+)
+def beyond(record: Record, label: str, share: str) -> Counted | None:
+    """How much farther from 1 the gain of a lazy sequence is than two copies of the rule can be told apart, in
+    logarithms."""
+    gain = faster(record, label, f"{e.LAZY}, {share} read", than=f"{e.NEW}, {share} read")
+    return gain and Counted(abs(math.log(gain.interval.value)) - math.log1p(least(record, label)))
+
+
+# ---- processes of their own ----
+
+
+def per_string(runs: pd.DataFrame, **which) -> np.ndarray:
+    """Nanoseconds for each string, one value per process, by round."""
+    return chosen(runs, **which).sort_values("round").ns.to_numpy()
+
+
+def times_as_long(runs: pd.DataFrame, one: dict, other: dict, **both) -> Estimate | None:
+    """The time of a string in processes of which `one` holds over that in those of which `other` does, paired by
+    round."""
+    return ratio(*(per_string(runs, **both, **which) for which in (one, other)))
+
+
+@number("{pair}: {interpreter}", over={"pair": ON_BUILDS} | BUILDS)
+@number("{pair}", over={"pair": IN_PROCESSES})
+def in_processes(session: Session, pair: tuple[str, dict, dict, dict], **of_build) -> Estimate | None:
+    """One of IN_PROCESSES, or of ON_BUILDS."""
+    title, one, other, both = pair
+    return times_as_long(session.frame(title), one, other, **both, **of_build)
+
+
+@number(
+    "new / {method}, one thread, arenas {arenas}: {GIL}",
+    frame=IN_STATES,
+    over={"method": (e.POOLED, e.BLOCK), "arenas": e.ARENAS},
+)
+def new_over_held(runs: pd.DataFrame, method: str, arenas: str) -> Estimate | None:
+    """CPython's own strings with arenas in this state, over a forgery while arenas are held."""
+    return times_as_long(runs, {"method": e.NEW, "arenas": arenas}, {"method": method} | HELD)
+
+
+@number("block, 16 threads / one thread, over the same of new: {GIL}", frame=AS_RUN)
+def rise_beside_new(runs: pd.DataFrame) -> Estimate | None:
+    """As its author ran it: how many times as long a block takes with 16 threads as with one, over the same of
+    CPython's own."""
+    rises = []
+    for method in (BY_AUTHORS_BLOCK, BY_NEW):
+        many, one = (per_string(runs, **method, **threads) for threads in (SIXTEEN, ONE_THREAD))
+        n = min(len(many), len(one))
+        rises.append(many[:n] / one[:n])
+    return ratio(*rises)
+
+
+@number("page faults a tuple, one thread, apart: {GIL}", frame=AS_RUN, method=e.NEW, threads=1)
+@number("page faults a tuple, arenas {arenas}: {GIL}", frame=IN_STATES, over={"arenas": e.ARENAS}, method=e.NEW)
+@number(
+    "page faults a tuple, two threads, {state}: {FREE_THREADED}", frame=SECOND, over={"state": (e.COLD, e.WARM)}, **FEW
+)
+def faults(runs: pd.DataFrame, **which) -> Interval | None:
+    """Page faults for each tuple: a count is never below 0."""
+    count = interval_of(runs, "faults", **which)
+    return count and Interval(count.value, max(0.0, count.low), count.high)
+
+
+@number("most threads", frame=GRID)
+def most_threads(runs: pd.DataFrame) -> Counted:
+    return Counted(runs.threads.max())
+
+
+def crowded(runs: pd.DataFrame) -> pd.DataFrame:
+    """The processes with as many threads as were tried."""
+    return runs[runs.threads == runs.threads.max()]
+
+
+def way(label: str, method: str) -> dict[str, str]:
+    """How a method is run on a build: forgeries release the GIL where there is one."""
+    how = "released" if label == GIL and method != e.NEW else "kept"
+    return {"interpreter": label, "method": method, "how": how}
+
+
+@number(
+    "ns a string of {method}, most threads: {label}",
+    frame=GRID,
+    over={"label": e.PAIR, "method": (e.NEW, e.POOLED, e.BEST)},
+)
+def cost_crowded(runs: pd.DataFrame, label: str, method: str) -> Interval | None:
+    return interval_of(crowded(runs), "ns", **way(label, method))
+
+
+@number("new / {method}, most threads: {label}", frame=GRID, over={"label": e.PAIR, "method": (e.POOLED, e.BEST)})
+def faster_crowded(runs: pd.DataFrame, label: str, method: str) -> Estimate | None:
+    return times_as_long(crowded(runs), way(label, e.NEW), way(label, method))
+
+
+@number("{method}, released / kept, most threads: {GIL}", frame=GRID, over={"method": (e.BLOCK, e.BEST)})
+def released_crowded(runs: pd.DataFrame, method: str) -> Estimate | None:
+    return times_as_long(crowded(runs), {"how": "released"}, {"how": "kept"}, interpreter=GIL, method=method)
+
+
+number(
+    "ns a string of pages and tuple, {batch}: {interpreter}",
+    frame=BATCHED,
+    over=BUILDS | {"batch": SIZES},
+    column="ns",
+    method=e.BEST,
+)(interval_of)
+
+
+@number("bytes a string, alive: {method} on {interpreter}", frame="memory", over=REMEMBERED, when="alive")
+def resident(runs: pd.DataFrame, interpreter: str, method: str, when: str) -> Interval | str | None:
+    """Resident bytes for each string, `alive` or `after` all were dropped; why not, if fewer were resident than were
+    written.
+
+    None where there is no /proc.
+    """
+    part = runs if runs.empty else chosen(runs, interpreter=interpreter, method=method)
+    if part.empty:
+        return None
+    if (part.alive < 0.99 * part.written).any():  # pages are counted whole
+        lowest, written = part.alive.min(), part.written.iloc[0]
+        return f"refused: {lowest:.1f} resident, where {written:.1f} are written"
+    return interval_of(part, when)
+
+
+@number("what stays after the drop, in per cent: {method} on {interpreter}", frame="memory", over=REMEMBERED)
+def stays(runs: pd.DataFrame, interpreter: str, method: str) -> Interval | None:
+    """What stays after the drop, in per cent of what was there; bounds are whole per cents, rounded outwards."""
+    alive, after = (resident(runs, interpreter, method, when) for when in ("alive", "after"))
+    if isinstance(alive, str) or not (known(alive) and known(after)):
+        return None
+    most = math.ceil(100 * max(after.high, 0.0) / alive.low) if above(alive, 0) == YES else math.inf
+    return Interval(100 * after.value / alive.value, math.floor(100 * after.low / alive.high), most)
 
 
 def controls(session: Session) -> list[Control]:
@@ -74,180 +298,10 @@ def controls(session: Session) -> list[Control]:
     undecided."""
 
     def kind(ratio: Interval) -> str:
-        told = above(ratio, 1) != OPEN or equal(ratio, 1, results.ALARM) == YES
-        return f"A/A of CPython's own strings{'' if told else f', {results.ALARM:.0%} undecided'}"
+        told = above(ratio, 1) != OPEN or equal(ratio, 1, ALARM) == YES
+        return f"A/A of CPython's own strings{'' if told else f', {ALARM:.0%} undecided'}"
 
     return [
-        Control(kind(found.ratio), f"{e.NEW}, again / {e.NEW} on {label}", "ways", found.estimate)
-        for label, found in results.twins(session.timed("ways")).items()
+        Control(kind(twin.ratio), f"{e.NEW}, again / {e.NEW} on {label}", "ways", twin.estimate)
+        for label, twin in twins(session.timed("ways")).items()
     ]
-
-
-def numbers(session: Session) -> Makers:
-    made: Makers = {}
-
-    def ways(name: str, make, *arguments) -> None:
-        """A number of the corrected experiment: one thread, all ways in one process."""
-        made[name] = lambda: make(session.timed("ways"), *arguments)
-
-    def runs(title: str, name: str, make, *arguments, **which) -> None:
-        """A number of an experiment in processes of its own."""
-        made[name] = lambda: make(session.frame(title), *arguments, **which)
-
-    for label in dict.fromkeys((*e.PAIR, *session.interpreters)):
-        for name, (one, other) in COMPARED.items():
-            ways(f"{name}, one thread: {label}", results.faster, label, other, one)
-        for name, arm in WAYS.items():
-            ways(f"ns a string of {name}, one thread: {label}", results.cost, label, arm)
-        for share in e.EVERY:
-            ways(f"new / lazy sequence, {share} read, less what can be told: {label}", beyond, label, share)
-    ways("gain of pages and tuple, one thread: {GIL} / {FREE_THREADED}", results.change_without_gil)
-
-    for method in (e.POOLED, e.BLOCK):
-        name = f"new / {method}, one thread"
-        runs(AS_RUN, f"{name}, apart: {GIL}", results.original_ratio, (e.NEW, 1), (method + e.WRITTEN, 1))
-        for state in e.ARENAS:
-            both = {"method": e.NEW, "arenas": state}, {"method": method, "arenas": e.HELD}
-            runs(IN_STATES, f"{name}, arenas {state}: {GIL}", results.over, *both)
-    for name, way in ((e.NEW, e.NEW), (e.POOLED, e.POOLED + e.WRITTEN), (e.BLOCK, e.BLOCK + e.WRITTEN)):
-        runs(AS_RUN, f"{name}, 16 threads / one thread: {GIL}", results.original_ratio, (way, e.THREADS), (way, 1))
-    new, pooled, block = ((method, e.THREADS) for method in (e.NEW, e.POOLED + e.WRITTEN, e.BLOCK + e.WRITTEN))
-    runs(AS_RUN, "pooled / new, 16 threads: {GIL}", results.original_ratio, pooled, new)
-    runs(AS_RUN, "new / block, 16 threads: {GIL}", results.original_ratio, new, block)
-    rise = "block, 16 threads / one thread, over the same of new: {GIL}"
-    runs(AS_RUN, rise, results.rise_beside_new, e.BLOCK + e.WRITTEN)
-    runs(AS_RUN, "page faults a tuple, one thread, apart: {GIL}", results.faults, method=e.NEW, threads=1)
-    for state in e.ARENAS:
-        runs(IN_STATES, f"page faults a tuple, arenas {state}: {GIL}", results.faults, method=e.NEW, arenas=state)
-    states = {"arenas": e.GIVEN_BACK}, {"arenas": e.HELD}
-    runs(IN_STATES, "new, arenas given back / held: {GIL}", results.over, *states, method=e.NEW)
-
-    runs(GRID, "most threads", lambda frame: Counted(frame.threads.max()))
-    for label, how in ((GIL, "released"), (FREE_THREADED, "kept")):
-        for method in (e.NEW, e.POOLED, e.BEST):
-            way = {"method": method, "how": "kept" if method == e.NEW else how}
-            name = f"ns a string of {method}, most threads: {label}"
-            runs(GRID, name, crowded, interval_of, "ns", interpreter=label, **way)
-            if method != e.NEW:
-                both = {"method": e.NEW, "how": "kept"}, way
-                name = f"new / {method}, most threads: {label}"
-                runs(GRID, name, crowded, results.over, *both, interpreter=label)
-    released = {"how": "released"}, {"how": "kept"}
-    for method in (e.BLOCK, e.BEST):
-        name = f"{method}, released / kept, most threads: {GIL}"
-        runs(GRID, name, crowded, results.over, *released, interpreter=GIL, method=method)
-
-    for method in (e.NEW, e.BLOCK, e.BEST):
-        name = f"rate of {method}, two threads / one: {FREE_THREADED}"
-        runs(SECOND, name, results.over, {"threads": 1}, {"threads": 2}, method=method, length="many", state=e.WARM)
-    few = {"method": e.NEW, "length": "few", "threads": 2}
-    apart, methods = (
-        "new / pages and tuple, one thread, apart: {FREE_THREADED}",
-        ({"method": e.NEW}, {"method": e.BEST}),
-    )
-    runs(SECOND, apart, results.over, *methods, length="many", threads=1)
-    heaps = {"state": e.COLD}, {"state": e.WARM}
-    runs(SECOND, "new, two threads, cold / warm: {FREE_THREADED}", results.over, *heaps, **few)
-    for state in (e.COLD, e.WARM):
-        name = f"page faults a tuple, two threads, {state}: {FREE_THREADED}"
-        runs(SECOND, name, results.faults, **few, state=state)
-
-    for label in e.PAIR:
-        small, usual, large = ({"lines": lines} for lines in (e.TEXTS[0], e.LINES, e.TEXTS[2]))
-        of_label = {"interpreter": label}
-        runs(TEXT, f"block, the text / a twentieth of it: {label}", results.over, usual, small, **of_label)
-        runs(TEXT, f"block, four times the text / the text: {label}", results.over, large, usual, **of_label)
-        heads = f"heads of the longest text, in MB: {label}"
-        runs(FACTS, heads, lambda facts, at: Counted(float(e.TEXTS[-1] * results.fields(facts)[at][HEAD] / 1e6)), label)
-        few, most = 256, e.BATCHES[-1]
-        best = {**of_label, "method": e.BEST}
-        runs(BATCHED, f"{e.BEST}, one batch / of 256: {label}", results.over, {"batch": most}, {"batch": few}, **best)
-        for size, said in ((few, "in batches of 256"), (most, "in one batch")):
-            runs(BATCHED, f"ns a string of {e.BEST}, {said}: {label}", interval_of, "ns", **best, batch=size)
-        for method in (e.NEW, e.BLOCK):
-            runs("memory", f"bytes a string, alive: {method} on {label}", results.resident, label, method, "alive")
-            name = f"what stays after the drop, in per cent: {method} on {label}"
-            runs("memory", name, results.stays, label, method)
-
-    forged = "share of forgeries that are instances of str and not of exact type str"
-    runs(WORKS, forged, lambda frame: exact(results.forged_share(frame)))
-    equal = "share of layouts whose strings all equal CPython's"
-    runs("layouts", equal, lambda frame: exact((frame.wrong == 0).mean()))
-    runs(WORKS, "probes", lambda frame: Counted(frame.probe.nunique()))
-    runs(WORKS, "probes with one answer", lambda frame: Counted(results.alike(frame)))
-    runs(WORKS, "probes with several answers", lambda frame: Counted(frame.probe.nunique() - results.alike(frame)))
-    unlike = "probes that tell ours from a subclass"
-    runs(WORKS, unlike, lambda frame: Counted(len(results.unlike(frame, GIL, e.BLOCK, "subclass of str"))))
-    pickled = "pickle.loads(pickle.dumps(x))"
-    runs(WORKS, "copied types that pickle refuses", lambda frame: Counted("Error" in results.copied(frame, pickled)))
-    made["calls of the second prediction"] = lambda: Counted(len(PREDICTED))
-    for name, find in lists(session).items():
-        made[name] = lambda find=find: Counted(len(find()))
-    for name, (find, why) in shares(session).items():
-        # Each case was looked at once and is no sample of many: what a build does to such an object, it does again.
-        made[name] = lambda find=find, why=why: exact(found.events / found.trials) if (found := find()) else why
-        made[f"{name}, of all"] = find
-    return made
-
-
-def lists(session: Session) -> dict[str, Callable[[], list[str]]]:
-    """What is counted, and named one by one."""
-
-    def works():
-        return session.frame(WORKS)
-
-    def wrong() -> list[str]:
-        unlike = results.unlike(works(), GIL, e.BLOCK, "str")
-        return [probe for probe in PREDICTED if probe in unlike]
-
-    return {
-        "ways that keep a text without a string": lambda: results.keeps(session.frame(LIVES), "dropped"),
-        "ways that keep a text after a collection": lambda: results.keeps(session.frame(LIVES), "collected"),
-        "calls that go wrong for ours": wrong,
-        "calls that go wrong without care": lambda: results.careless(session.frame(MISUSED), works()),
-        "fields that differ between the builds": lambda: results.differing(session.frame(FACTS), *e.PAIR),
-    }
-
-
-def shares(session: Session) -> dict[str, tuple[Callable[[], Share | None], str]]:
-    """What was looked at once in each case: the share, and why it may be unknown."""
-
-    def others():
-        return results.by_layout(session.frame(OTHERS))
-
-    def own_append() -> Share | None:
-        found = results.own_append(session.frame(LISTS))
-        return Share(sum(found.values()), len(found)) if found else None
-
-    return {
-        "CPythons that misread a number without a NUL": (
-            lambda: results.misread(session.frame(MISUSED)),
-            "no process that was asked about a string without a NUL ended well",
-        ),
-        OTHER_LAYOUT: (
-            lambda: results.share_wrong(results.other_builds(others(), e.A_STRING, e.A_TUPLE)),
-            "one interpreter was there alone: no other layout to try",
-        ),
-        "forgeries by another version's layout that went wrong": (
-            lambda: results.share_wrong(results.other_versions(others())),
-            "no two versions of one kind of build were there",
-        ),
-        "modules of another build that were refused": (
-            lambda: results.refused(others()),
-            "there was no module of another build",
-        ),
-        GROWN: (lambda: results.grown(session.frame(LISTS)), ""),
-        "CPythons on which an append of its own works": (own_append, ""),
-    }
-
-
-def crowded(runs: pd.DataFrame, make: Callable, *arguments, **which) -> Made:
-    """With as many threads as were tried, all together."""
-    return make(runs[runs.threads == runs.threads.max()], *arguments, **which)
-
-
-def beyond(record: Record, label: str, share: str) -> Counted | None:
-    """How much farther from 1 the gain of a lazy sequence is than two copies of the rule can be told apart, in
-    logarithms."""
-    found = results.faster(record, label, f"{e.LAZY}, {share} read", than=f"{e.NEW}, {share} read")
-    return found and Counted(abs(math.log(found.interval.value)) - math.log1p(results.least(record, label)))

@@ -7,10 +7,11 @@ from ffilab.judge.estimates import LEVEL, Interval, Location, Share
 from ffilab.judge.questions import above
 from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.judge.statistics import Comparison
+from ffilab.measure import profile
 from ffilab.measure.record import Record
 from ffilab.measure.session import Session
 from ffilab.page import chapter, draw
-from notebooks.measuring import results
+from notebooks.measuring import numbers
 from notebooks.measuring.experiment import OF_EACH
 
 STEPS = {1: "one process, one copy after the other", 2: "one process, interleaved", 3: "eight processes, interleaved"}
@@ -18,7 +19,7 @@ STEPS = {1: "one process, one copy after the other", 2: "one process, interleave
 
 def show_talk(runs: pd.DataFrame) -> None:
     """One process of the talk's method. A sample without any spread has no skewness."""
-    moments, pairs = results.talk_tables(runs)
+    moments, pairs = numbers.talk_tables(runs)
     in_ns = {name: f"{name} (ns)" for name in ("mean", "median", "std", "MAD")}
     shown = {name: moments[name].map("{:,.1f}".format) for name in in_ns} | {"cv": moments.cv.map("{:.4f}".format)}
     for name in ("skewness", "kurtosis"):
@@ -28,7 +29,7 @@ def show_talk(runs: pd.DataFrame) -> None:
         "The talk's statistics for one call through four bindings. One process.",
         columns=("sample", "n, after the filter", "median (ns)", "MAD (ns)"),
     )
-    shown = {name: pairs[name].map(results.p_value) for name in ("U p", "BH p")}
+    shown = {name: pairs[name].map(numbers.p_value) for name in ("U p", "BH p")}
     draw.table(
         pairs.assign(**shown, shift=pairs["shift"].map("{:.1%}".format)).round({"Cliff's delta": 3}),
         "The talk's test of the six pairs.",
@@ -38,7 +39,7 @@ def show_talk(runs: pd.DataFrame) -> None:
 
 def show_pairs(found: pd.DataFrame) -> None:
     """The six pairs in all processes."""
-    every = results.by_pair(found)
+    every = numbers.by_pair(found)
     faster = [", ".join(f"{name} in {n}" for name, n in counts.items()) for counts in every.faster]
     shown = every.assign(faster=faster, shift=every["shift"].map("{:.1%}".format))
     draw.table(
@@ -50,7 +51,7 @@ def show_pairs(found: pd.DataFrame) -> None:
 
 def show_alarms(session: Session, pairs: pd.DataFrame) -> None:
     """The talk's method against itself: Cliff's delta of each pair, by which copy was measured first."""
-    significant = results.significant(pairs)
+    significant = numbers.significant(pairs)
 
     def plot(figure) -> None:
         panels = figure.subplots(1, 2, sharex=True, sharey=True)
@@ -82,7 +83,7 @@ def show_mechanism(in_one: pd.DataFrame, restarts: pd.DataFrame) -> None:
         timings = in_one[in_one.step == name].sort_values("process").timings.iloc[0]
         rows += [(step, place, which + 1, ns) for place, (which, ns) in enumerate(timings, 1)]
     for place, timings in enumerate(restarts.sort_values("process").timings.iloc[:OF_EACH], 1):
-        rows += [(3, place, which + 1, np.exp(np.median(results.times_of(timings, which)))) for which in (0, 1)]
+        rows += [(3, place, which + 1, np.exp(np.median(numbers.times_of(timings, which)))) for which in (0, 1)]
     found = pd.DataFrame(rows, columns=["step", "place", "copy", "time (ns)"])
     times = found["time (ns)"]
     # What was interrupted would squeeze all the others into one line.
@@ -149,7 +150,7 @@ def show_restarts(session: Session, medians: pd.DataFrame) -> None:
 
 def show_company(record: Record) -> None:
     """How much company the core had, and what it costs each arm."""
-    found = results.slowdowns(record)
+    found = numbers.slowdowns(record)
     known = found[np.isfinite(found.low)]
     if len(known):
         table = {
@@ -168,10 +169,10 @@ def show_company(record: Record) -> None:
 def show_layouts(session: Session, record: Record) -> None:
     """Each layout's own interval, over the bands of all layouts and of the next build, where they had restarts
     enough."""
-    alone = results.by_layout(record)
-    if alone.empty or results.levels_and_zero(record).empty:
+    alone = numbers.by_layout(record)
+    if alone.empty or not numbers.levels(record):
         return
-    estimate = results.loaders_compared(record).estimate
+    estimate = numbers.loaders_compared(record).estimate
     over, next_build = estimate.at(), estimate.next_build
 
     def plot(figure) -> None:
@@ -221,8 +222,8 @@ def counts(found: list[dict]) -> pd.DataFrame:
     return table[["CDLL", "PyDLL", "empty loop"]].rename_axis(index="CPython", columns=None).reset_index()
 
 
-def shares(found: pd.DataFrame) -> pd.DataFrame:
-    """Shares of the time by interpreter, a row for each group of symbols."""
-    shown = found.assign(share=found.share.map("{:.1%}".format))
-    table = shown.pivot(index="group", columns="interpreter", values="share").reindex(shown.group.unique())
-    return table.rename_axis(index="group of symbols", columns=None).reset_index()
+def shares(seen: list[dict]) -> pd.DataFrame:
+    """Where the time of a call goes: shares by interpreter, a row for each group of symbols."""
+    costs = pd.DataFrame({profiled["interpreter"]: profile.grouped(profiled) for profiled in seen})
+    shown = (costs / costs.sum()).map("{:.1%}".format, na_action="ignore")
+    return shown.rename_axis(index="group of symbols").reset_index()

@@ -8,7 +8,7 @@ from ffilab.judge.estimates import LEVEL
 from ffilab.judge.rules import YES, Side
 from ffilab.judge.wording import listed
 from ffilab.measure.session import Session
-from notebooks.measuring import contest_results, numbers, results
+from notebooks.measuring import contest_results, numbers
 
 # More often than copies are so far apart.
 MORE_THAN_COPIES = Side("", direction="above", null=1 - LEVEL, interest=0.0)
@@ -16,8 +16,8 @@ MORE_THAN_COPIES = Side("", direction="above", null=1 - LEVEL, interest=0.0)
 
 def fragments(session: Session) -> dict[str, Callable[[], str]]:
     return {
-        "largest-p": lambda: results.p_value(numbers.first_process(session)["BH p"].max()),
-        "talk-apart": lambda: results.p_value(results.APART),
+        "largest-p": lambda: numbers.p_value(numbers.first_process(session)["BH p"].max()),
+        "talk-apart": lambda: numbers.p_value(numbers.APART),
         "winners": partial(winners, session),
         "beyond": partial(beyond, session),
         "noise": lambda: session.said("copies"),
@@ -27,7 +27,7 @@ def fragments(session: Session) -> dict[str, Callable[[], str]]:
 
 def winners(session: Session) -> str:
     """Whether processes agree on who is the faster one of a pair."""
-    every = results.by_pair(session.once(numbers.bindings))
+    every = numbers.by_pair(numbers.bindings(session))
     turned = {row.pair: row.faster for row in every.itertuples() if len(set(row.faster) - {"neither"}) > 1}
     if not turned:
         return "On the faster one of each pair all processes agree that name one."
@@ -42,8 +42,8 @@ def winners(session: Session) -> str:
 
 def beyond(session: Session) -> str:
     """Which pairs lie further apart than 98 % of the copies do, in more processes than copies would."""
-    reach = results.yardstick(session.once(numbers.copies))[LEVEL]
-    found = results.beyond(session.once(numbers.bindings), reach)
+    reach = numbers.yardstick(numbers.copies(session)).value
+    found = numbers.beyond(numbers.bindings(session), reach)
     each = "; ".join(f"{pair}, {share}" for pair, share in found.items())
     told = f"Processes in which a pair lies further apart than {LEVEL:.0%} of the copies do ({reach:.1%}): {each}."
     within = [pair for pair, share in found.items() if MORE_THAN_COPIES.answer(share).verdict != YES]

@@ -1,18 +1,16 @@
-"""The records of the page on what may cross: from rows to numbers."""
-
-from functools import partial
-from itertools import product
+"""The numbers of the page on what may cross: from rows to numbers."""
 
 import pandas as pd
 
 from ffilab.judge.estimates import Share
-from ffilab.judge.numbers import Makers
+from ffilab.judge.numbers import Declarations
 from ffilab.measure.session import Session
 from notebooks.outside.experiment import CALLBACKS, FORKS, WALLS, WHOSE
-from notebooks.outside.results import NO_TRIAL, PAIR, trials
+from notebooks.outside.states import OF_PAIR
+from notebooks.outside.waiting import NO_TRIAL, Event, is_killed, trials
 
 ENDS = "ends"
-MADE = "PyThreadState_New"
+OFTEN, ENSURE, NEW = "C++, through Python 1000 times", "PyGILState_Ensure", "PyThreadState_New"
 WALL, CALL, ELSE = "exceptions", "exceptions in callbacks", "interpreters"
 # The experiments of this page, and what stands before the name of a scene in the names of its numbers.
 SCENES = {
@@ -20,81 +18,13 @@ SCENES = {
     CALL: ("callback of ", CALLBACKS),
     ELSE: ("elsewhere, ", WHOSE),
 }
-
-
-def numbers(session: Session) -> Makers:
-    """Shares of children, by what they did; an event counts, whatever else ran."""
-    made: Makers = {}
-    for (title, (before, scenes)), label in product(SCENES.items(), PAIR):
-        for what in scenes:
-            share = partial(child, session, title, label, what)
-            made[f"children that end well: {before}{what}, {label}"] = partial(share, is_well)
-            made[f"children killed: {before}{what}, {label}"] = partial(share, is_killed)
-    for label in PAIR:
-        of_walls = partial(child, session, WALL, label)
-        of_callbacks = partial(child, session, CALL, label)
-        elsewhere = partial(child, session, ELSE, label)
-        often = "C++, through Python 1000 times"
-        made |= {
-            f"children that raise a RecursionError: {often}, {label}": partial(of_walls, often, is_too_deep),
-            f"threads whose destructor ran: {label}": partial(of_walls, "thread ended in C++", answered("1"), True),
-            f"ctypes callbacks that sys.unraisablehook did not see: {label}": partial(
-                of_callbacks, "ctypes", is_unseen, True
-            ),
-            f"ctypes callbacks after which C had another number than 0: {label}": partial(
-                of_callbacks, "ctypes", is_garbage, True
-            ),
-            f"cffi callbacks that printed nothing, or gave C another number than 0: {label}": partial(
-                of_callbacks, "cffi", lambda rows: ~rows.printed | (rows.answer != "0"), True
-            ),
-            f"cffi callbacks with error=7 that gave C another number: {label}": partial(
-                of_callbacks, "cffi, error=7", lambda rows: rows.answer != "7", True
-            ),
-            f"cffi callbacks with onerror that printed: {label}": partial(
-                of_callbacks, "cffi, onerror", lambda rows: rows.printed, True
-            ),
-            f"threads of C in their caller's interpreter: PyGILState_Ensure, {label}": partial(
-                elsewhere, "PyGILState_Ensure", is_at_home, True
-            ),
-            f"ctypes callbacks that came to their caller's interpreter: {label}": partial(
-                elsewhere, "ctypes", is_at_home, True
-            ),
-            f"threads of C in another interpreter than their caller's: PyThreadState_New, {label}": partial(
-                elsewhere, "PyThreadState_New", lambda rows: ~is_at_home(rows), True
-            ),
-        }
-    return made
-
-
-def child(session: Session, title: str, label: str, what: str, event, lived: bool = False) -> Share | str | None:
-    """Children of one scene in which `event(rows)` is true; why there are none. lived: of those that lived to tell."""
-    rows = trials(session, title, interpreter=label, what=what)
-    if rows is None:
-        return None
-    if rows.empty:
-        return "what it needs was not built here"
-    rows = rows[rows.outcome == ENDS] if lived else rows
-    return Share(int(event(rows).sum()), len(rows)) if len(rows) else "no child lived to tell"
-
-
-def is_well(rows: pd.DataFrame) -> pd.Series:
-    return rows.outcome == ENDS
-
-
-def is_killed(rows: pd.DataFrame) -> pd.Series:
-    return rows.outcome.str.startswith("killed")
-
-
-def is_too_deep(rows: pd.DataFrame) -> pd.Series:
-    return rows.raised == "RecursionError"
-
-
-def is_unseen(rows: pd.DataFrame) -> pd.Series:
-    return ~rows.hooked.astype(bool)
-
-
-def is_garbage(rows: pd.DataFrame) -> pd.Series:
-    return rows.answer != "0"
+OF_SCENES = OF_PAIR | {
+    "scene": {
+        f"{before}{what}": {"title": title, "what": what}
+        for title, (before, scenes) in SCENES.items()
+        for what in scenes
+    }
+}
 
 
 def is_at_home(rows: pd.DataFrame) -> pd.Series:
@@ -102,8 +32,53 @@ def is_at_home(rows: pd.DataFrame) -> pd.Series:
     return rows.answer.map(lambda both: len(set(both.split())) == 1).astype(bool)
 
 
-def answered(text: str):
-    return lambda rows: rows.answer == text
+# Shares of children that lived to tell, on each build: the experiment, the scene, and what is counted.
+TOLD = {
+    "threads whose destructor ran: ": (WALL, "thread ended in C++", lambda rows: rows.answer == "1"),
+    "ctypes callbacks that sys.unraisablehook did not see: ": (CALL, "ctypes", lambda rows: ~rows.hooked.astype(bool)),
+    "ctypes callbacks after which C had another number than 0: ": (CALL, "ctypes", lambda rows: rows.answer != "0"),
+    "cffi callbacks that printed nothing, or gave C another number than 0: ": (
+        CALL,
+        "cffi",
+        lambda rows: ~rows.printed | (rows.answer != "0"),
+    ),
+    "cffi callbacks with error=7 that gave C another number: ": (
+        CALL,
+        "cffi, error=7",
+        lambda rows: rows.answer != "7",
+    ),
+    "cffi callbacks with onerror that printed: ": (CALL, "cffi, onerror", lambda rows: rows.printed),
+    f"threads of C in their caller's interpreter: {ENSURE}, ": (ELSE, ENSURE, is_at_home),
+    "ctypes callbacks that came to their caller's interpreter: ": (ELSE, "ctypes", is_at_home),
+    f"threads of C in another interpreter than their caller's: {NEW}, ": (ELSE, NEW, lambda rows: ~is_at_home(rows)),
+}
+number = Declarations()
+
+
+@number("children that end well: {scene}, {interpreter}", over=OF_SCENES, event=lambda rows: rows.outcome == ENDS)
+@number("children killed: {scene}, {interpreter}", over=OF_SCENES, event=is_killed)
+@number(
+    "children that raise a RecursionError: {what}, {interpreter}",
+    over=OF_PAIR | {"what": (OFTEN,)},
+    title=WALL,
+    event=lambda rows: rows.raised == "RecursionError",
+)
+@number(
+    "{told}{interpreter}",
+    over=OF_PAIR | {"told": {name: dict(zip(("title", "what", "event"), row)) for name, row in TOLD.items()}},
+    lived=True,
+)
+def child(session: Session, title: str, event: Event, lived: bool = False, **which) -> Share | str | None:
+    """Children of one scene in which `event(rows)` is true, disturbed or not: an event counts, whatever else ran. Why
+    there are none. lived: of those that lived to tell."""
+    runs = session.frame(title, disturbed=True)
+    if runs.empty:
+        return None
+    rows = trials(runs, **which)
+    if rows.empty:
+        return "what it needs was not built here"
+    rows = rows[rows.outcome == ENDS] if lived else rows
+    return Share(int(event(rows).sum()), len(rows)) if len(rows) else "no child lived to tell"
 
 
 def told(rows: pd.DataFrame) -> pd.DataFrame:
@@ -116,8 +91,8 @@ def told(rows: pd.DataFrame) -> pd.DataFrame:
             return f"raises {row.raised}"
         if row.outcome != ENDS or not row.what.startswith(("ctypes", "cffi")) or " " in row.answer:
             return row.outcome
-        number = row.answer if row.answer in ("0", "7") else "another number"
-        return f"{'printed' if row.printed else 'not printed'}, C gets {number}"
+        got = row.answer if row.answer in ("0", "7") else "another number"
+        return f"{'printed' if row.printed else 'not printed'}, C gets {got}"
 
     home = is_at_home(rows).map({True: "in its caller's interpreter", False: "in the main interpreter"})
     told = rows.assign(outcome=[outcome(row) for row in rows.itertuples()])
@@ -155,7 +130,7 @@ ACTIONS = (
     ("… with its handlers", "fork", [{"how": FORKS[1]}], "", []),
     ("throw out of noexcept", WALL, played("C++, noexcept between"), INSIDE, []),
     ("… out of C++", WALL, played("C++, not caught"), INSIDE, []),
-    ("… through Python", WALL, played("C++, through Python", "C++, through Python 1000 times"), INSIDE, []),
+    ("… through Python", WALL, played("C++, through Python", OFTEN), INSIDE, []),
     ('panic out of extern "C"', WALL, played("Rust, extern C between"), "catch_unwind inside", []),
     ("… into Rust that catches", WALL, played("Rust, caught by its caller"), "", []),
     (INSIDE, WALL, played("C++, caught where it is thrown", "Rust, caught where it panics"), "", []),
@@ -163,12 +138,16 @@ ACTIONS = (
     ("… in one of cffi", CALL, played("cffi"), "give error= or onerror=", played("cffi, error=7", "cffi, onerror")),
     ("… in one of pybind11", CALL, played("pybind11"), "catch error_already_set", played("pybind11, caught")),
     ("… in one of nanobind", CALL, played("nanobind"), "catch python_error", played("nanobind, caught")),
-    ("call back a subinterpreter", ELSE, played("PyGILState_Ensure", "ctypes"), "make its state", played(MADE)),
-    ("… by a state made for it", ELSE, played(MADE), "", []),
+    ("call back a subinterpreter", ELSE, played(ENSURE, "ctypes"), "make its state", played(NEW)),
+    ("… by a state made for it", ELSE, played(NEW), "", []),
 )
 # What a child did whose action may be done: its outcome, or what became of its thread.
 DID_WELL = (
-    *(ENDS, "during the call", "while it lasts", "printed, C gets 7", "not printed, C gets 7"),
+    ENDS,
+    "during the call",
+    "while it lasts",
+    "printed, C gets 7",
+    "not printed, C gets 7",
     *("came through", "in its caller's interpreter"),
 )
 

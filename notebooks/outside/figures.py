@@ -5,29 +5,16 @@ import itertools
 import numpy as np
 import pandas as pd
 
-from ffilab.judge.estimates import Location
 from ffilab.judge.numbers import numbers_of
 from ffilab.judge.processes import chosen, interval_of
 from ffilab.measure.session import Session
 from ffilab.page import draw
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from native.outside.ways import TOOLS
+from notebooks.outside import experiment as e
 from notebooks.outside import states
 from notebooks.outside.crossings import ACTIONS, SCENES, may_i, told
-from notebooks.outside.experiment import (
-    ALONE,
-    BRIDGES,
-    BUSY,
-    CODE,
-    HOW,
-    NOTHING,
-    OBJECT_LEFT,
-    OTHERS_THERE,
-    PYTHON_ENDED,
-    THREADS,
-    TOGETHER,
-)
-from notebooks.outside.results import NEWER, NO_TRIAL
+from notebooks.outside.waiting import NO_TRIAL
 
 # ---- states ----
 
@@ -39,27 +26,28 @@ def column(label: str, threads: int) -> str:
 
 
 # What is in sight of the table on several threads.
-SHOWN_TOGETHER = tuple(column(FREE_THREADED, threads) for threads in TOGETHER[:2])
+SHOWN_TOGETHER = tuple(column(FREE_THREADED, threads) for threads in e.TOGETHER[:2])
 
 
 def prices(session: Session) -> pd.DataFrame:
     """What the first picture draws: µs to attach and detach by what happened before, of both builds."""
-    counts = chosen(session.frame("end of a state"), event=THREADS)["count"]
+    ends = session.frame(states.END)
+    counts = chosen(ends, event=e.THREADS)["count"]
     shown = {
-        "nothing happened": ("made", 0, THREADS, "own"),
-        "a thread ended": ("made", 1, PYTHON_ENDED, "own"),
-        "… PYTHON_TLBC=0": ("made", 1, PYTHON_ENDED, "shared"),
-        "… and left an object": ("made", 1, THREADS, "own"),
-        **{f"{count} threads did": ("made", count, THREADS, "own") for count in sorted(set(counts)) if count > 1},
-        "a callback ran Python": ("made", 1, CODE, "own"),
-        "…, PYTHON_TLBC=0": ("made", 1, CODE, "shared"),
-        "a kept state": ("kept", 1, THREADS, "own"),
+        "nothing happened": ("ns", 0, e.THREADS, "own"),
+        "a thread ended": ("ns", 1, e.PYTHON_ENDED, "own"),
+        "… PYTHON_TLBC=0": ("ns", 1, e.PYTHON_ENDED, "shared"),
+        "… and left an object": ("ns", 1, e.THREADS, "own"),
+        **{f"{count} threads did": ("ns", count, e.THREADS, "own") for count in sorted(set(counts)) if count > 1},
+        "a callback ran Python": ("ns", 1, e.CODE, "own"),
+        "…, PYTHON_TLBC=0": ("ns", 1, e.CODE, "shared"),
+        "a kept state": ("kept", 1, e.THREADS, "own"),
     }
     rows = []
-    for (what, (state, count, event, copy)), label in itertools.product(shown.items(), (GIL, FREE_THREADED)):
-        values = states.ends(session, label, event, count, state, copy) / 1000
-        if len(values):
-            rows.append({"before": what, "CPython": label, **vars(Location.of(values).at())})
+    for (what, (kind, count, event, bytecode)), label in itertools.product(shown.items(), states.PAIR):
+        case = {"interpreter": label, "event": event, "count": count, "bytecode": bytecode}
+        if us := states.mean(ends, kind, 1000, **case):
+            rows.append({"before": what, "CPython": label, **vars(us.at())})
     return pd.DataFrame(rows)
 
 
@@ -71,24 +59,13 @@ def plot_prices(figure, found: pd.DataFrame) -> None:
     axes.set_xticks((0.1, 1, 10, 100))
 
 
-def by_build(session: Session, rows: dict[tuple[str, str], str], heads: tuple[str, str], unit: str) -> pd.DataFrame:
-    """A table of numbers with a column for each build; rows: the name of a number without its label, by its two
-    heads."""
-    found = numbers_of(session)
-    return pd.DataFrame(
-        dict(zip(heads, head))
-        | {f"{label}, {unit}": draw.Quantity(found[f"{name}{label}"].estimate) for label in (GIL, FREE_THREADED)}
-        for head, name in rows.items()
-    )
-
-
 def versions(session: Session) -> pd.DataFrame:
     """To attach and detach on every interpreter of the session, and why one has no numbers."""
-    found, runs = numbers_of(session), session.frame("end of a state")
+    found, runs = numbers_of(session), session.frame(states.END)
     columns = {
-        "at first": f"a state made: 0 {THREADS}, µs on ",
-        "after a thread": f"a state made: 1 {THREADS}, µs on ",
-        "times as long": f"1 {THREADS} / none, ",
+        "at first": f"a state made: 0 {e.THREADS}, µs on ",
+        "after a thread": f"a state made: 1 {e.THREADS}, µs on ",
+        "times as long": f"1 {e.THREADS} / none, ",
     }
     rows = []
     for label in states.every(session):
@@ -97,45 +74,53 @@ def versions(session: Session) -> pd.DataFrame:
         for heading, name in columns.items():
             seen = found[f"{name}{label}"].estimate
             row[heading] = draw.Quantity(seen) if seen else f"{draw.NOT_MEASURED}: {how or 'disturbed'}"
-        visits = states.readings(session, THREADS, 1, label)
+        visits = states.mean(session.frame(states.VISITS), "readings", interpreter=label, event=e.THREADS, count=1)
         none = "did not run" if BY_LABEL[label].free_threaded else "no such lists"
         rows.append(row | {"visits, after a thread": f"{visits.at().value:,.0f}" if visits else none})
     return pd.DataFrame(rows)
 
 
+def number_cell(session: Session, name: str) -> draw.Quantity:
+    """A number of the page, for a cell of a table."""
+    return draw.Quantity(numbers_of(session)[name].estimate)
+
+
 def together(session: Session) -> pd.DataFrame:
     """To attach and detach, by threads at once and by what a process has behind it."""
-    found, rows = numbers_of(session), []
-    for state, before in itertools.product(HOW, (NOTHING, OTHERS_THERE, OBJECT_LEFT)):
+    rows = []
+    for state, before in itertools.product(e.HOW, (e.NOTHING, e.OTHERS_THERE, e.OBJECT_LEFT)):
         row = {"state": SAID[state], "before": before}
-        for label, threads in itertools.product((GIL, FREE_THREADED), TOGETHER):
+        for label, threads in itertools.product(states.PAIR, e.TOGETHER):
             name = f"{state} by {threads}, before it {before}: ns on {label}"
-            row[column(label, threads)] = draw.Quantity(found[name].estimate)
+            row[column(label, threads)] = number_cell(session, name)
         rows.append(row)
     return pd.DataFrame(rows)
 
 
 def ways(session: Session) -> pd.DataFrame:
     """A callback of each tool, by what becomes of the state."""
-    rows = {(tool, SAID[state]): f"way in: {tool}, {state}, µs on " for tool in TOOLS for state in states.STATES}
-    return by_build(session, rows, ("tool", "state"), "µs")
+    rows = []
+    for tool, state in itertools.product(TOOLS, states.STATES):
+        us = {f"{label}, µs": number_cell(session, f"way in: {tool}, {state}, µs on {label}") for label in states.PAIR}
+        rows.append({"tool": tool, "state": SAID[state], **us})
+    return pd.DataFrame(rows)
 
 
 def bridges(session: Session) -> pd.DataFrame:
     """An answer for a coroutine, by its way, alone and beside a busy thread."""
-    rows = []
-    for beside, way in itertools.product((ALONE, BUSY), BRIDGES):
-        us = {label: states.answer(session, label, beside, way) for label in (GIL, FREE_THREADED)}
-        middle = {label: float(np.median(values)) if len(values) else None for label, values in us.items()}
-        rows.append({"way": way, "the loop is": beside} | {label: duration(value) for label, value in middle.items()})
+    runs, rows = session.frame(states.BRIDGE), []
+    for beside, way in itertools.product((e.ALONE, e.BUSY), e.BRIDGES):
+        us = {label: states.values(runs, "us", interpreter=label, beside=beside, way=way) for label in states.PAIR}
+        rows.append({"way": way, "the loop is": beside} | {label: duration(times) for label, times in us.items()})
     return pd.DataFrame(rows)
 
 
-def duration(us: float | None) -> str:
-    """A time in µs, or in ms from 10,000 µs on."""
-    if us is None:
+def duration(us: np.ndarray) -> str:
+    """The median of times in µs, or in ms from 10,000 µs on."""
+    if not len(us):
         return "–"
-    return f"{us / 1000:.2g} ms" if us >= 10_000 else f"{us:,.0f} µs"
+    middle = float(np.median(us))
+    return f"{middle / 1000:.2g} ms" if middle >= 10_000 else f"{middle:,.0f} µs"
 
 
 # ---- who waits for whom ----
@@ -210,7 +195,7 @@ def endings_table(runs: pd.DataFrame, factors: dict[str, str], ms: bool = False)
 
 def with_guards(session: Session) -> list[str]:
     """The columns of interpreters that have guards; those of the pair if the session has none."""
-    return [f"CPython {label}" for label in NEWER if label in session.interpreters] or list(COLUMNS)
+    return [f"CPython {label}" for label in states.NEWER if label in session.interpreters] or list(COLUMNS)
 
 
 def endings(children: pd.DataFrame, ms: bool) -> str:

@@ -1,96 +1,118 @@
-"""The records of the page on who waits for whom: from rows to numbers. A child is one trial."""
+"""The numbers of the page on who waits for whom: from rows to numbers. A child is one trial."""
 
+from collections.abc import Callable
 from functools import partial
-from itertools import product
+
+import pandas as pd
 
 from ffilab.judge.estimates import Interval, Share
-from ffilab.judge.numbers import Makers
-from ffilab.judge.processes import interval_of
-from ffilab.measure.session import Session
-from notebooks.outside.experiment import FORKS, GUARDS, HOWS, IN_SECTION, MAINS, MANNERS, WAYS, WORLD
-from notebooks.outside.results import NEWER, OLDER, PAIR, share_of
+from ffilab.judge.numbers import Declarations
+from ffilab.judge.processes import chosen, interval_of
+from notebooks.outside import experiment as e
+from notebooks.outside.states import NEWER, OF_PAIR, OLDER, PAIR
 
+LOCKS, SHUTDOWN, GUARDS, FORK = "lock order", "shutdown", "guards", "fork"
+SIGNALS, CALLS, SECTIONS, TWICE = "signals", "pending calls", "critical sections", "a section twice"
+# A child that never came to the point, or whose tool was not built, tried nothing.
+NO_TRIAL = ("not at the point", "not here")
+HANGS, ENDS, DURING, WHILE_BUSY, LOSES = (
+    {"column": "outcome", "value": outcome}
+    for outcome in ("hangs", "ends", "during the call", "while it lasts", "loses counts")
+)
+CAME_THROUGH = {"column": "fate", "value": "came through"}
 # What the process says at its end of the thread that attached.
-FATES = {"hangs": "hang", "came through": "come through", "terminated": "are terminated"}
+FATES = {"hang": "hangs", "come through": "came through", "are terminated": "terminated"}
 # The last of FORKS, unless a reader adds another one.
-DEFAULT = "the default"
+BY_DEFAULT = {"how": "the default", "column": "method", "value": "forkserver"}
+OF_LOCKS = OF_PAIR | {"way": e.WAYS, "stop": e.WORLD}
+OF_THREADS = OF_PAIR | {"thread": [*e.MANNERS]}
+OF_SIGNALS = OF_PAIR | {"how": e.HOWS}
+OF_CALLS = OF_PAIR | {"main": [*e.MAINS]}
+OF_GUARDS = {"interpreter": NEWER, "by": e.GUARDS}
+# Of rows of children, which count.
+Event = Callable[[pd.DataFrame], pd.Series]
+number = Declarations()
+# An event counts, whatever else ran.
+children = partial(number, disturbed=True)
 
 
-def share(session: Session, title: str, column: str, value, **which) -> Share | None:
-    """Children of an experiment whose `column` has this value; None if no child told it."""
-    if column not in session.frame(title, disturbed=True):
-        return None
-    return share_of(session, title, lambda rows: rows[column] == value, **which)
+def trials(runs: pd.DataFrame, **which) -> pd.DataFrame:
+    """Children that tried."""
+    rows = runs if runs.empty else chosen(runs, **which)
+    return rows if rows.empty else rows[~rows.outcome.isin(NO_TRIAL)]
 
 
-def otherwise(session: Session, label: str) -> Share | None:
+def is_killed(rows: pd.DataFrame) -> pd.Series:
+    """By SIGSEGV, or by SIGABRT after a fatal error."""
+    return rows.outcome.str.startswith("killed")
+
+
+def is_late(rows: pd.DataFrame) -> pd.Series:
+    """Finalization did not wait: the process ended, and the thread was not through."""
+    return (rows.outcome == "ends") & (rows.fate != "came through")
+
+
+@children("children killed: {thread}, {interpreter}", frame=SHUTDOWN, over=OF_THREADS, event=is_killed)
+@children("threads that come too late: {by}, {interpreter}", frame=GUARDS, over=OF_GUARDS, event=is_late)
+def share_of(runs: pd.DataFrame, event: Event, **which) -> Share | None:
+    """Children for which `event(rows)` is true, among those that tried; None if none did."""
+    rows = trials(runs, **which)
+    return Share(int(event(rows).sum()), len(rows)) if len(rows) else None
+
+
+@children("children that hang: {way}, {stop}, {interpreter}", frame=LOCKS, over=OF_LOCKS, **HANGS)
+@children("children that hang: detached, or a PyMutex", frame=LOCKS, way=e.WAYS[1:], **HANGS)
+@children("children that hang: {thread}, {interpreter}", frame=SHUTDOWN, over=OF_THREADS, **HANGS)
+@children("children that end well: {thread}, {interpreter}", frame=SHUTDOWN, over=OF_THREADS, **ENDS)
+@children(
+    "threads that {value}: {thread}, {interpreter}", frame=SHUTDOWN, over=OF_THREADS | {"value": FATES}, column="fate"
+)
+@children(
+    "threads that come through: {thread}, {interpreter}",
+    frame=SHUTDOWN,
+    over={"interpreter": NEWER, "thread": ("a new state",)},
+    **CAME_THROUGH,
+)
+@children("handlers run during the call: {how}, {interpreter}", frame=SIGNALS, over=OF_SIGNALS, **DURING)
+@children("handlers late: {how}, {interpreter}", frame=SIGNALS, over=OF_SIGNALS, column="late", value=True)
+@children("pending calls run while main is busy: {main}, {interpreter}", frame=CALLS, over=OF_CALLS, **WHILE_BUSY)
+@children("children that hang: {how}, {interpreter}", frame=FORK, over=OF_PAIR | {"how": e.FORKS}, **HANGS)
+@children("children that start with forkserver: {interpreter}", frame=FORK, over=OF_PAIR, **BY_DEFAULT)
+@children(
+    "children that hang: in a section, {inside}, {interpreter}",
+    frame=SECTIONS,
+    over=OF_PAIR | {"inside": e.IN_SECTION[:2]},
+    **HANGS,
+)
+@children(
+    "children that lose counts: {inside}, {interpreter}",
+    frame=TWICE,
+    over={"interpreter": (*PAIR, *OLDER, *NEWER), "inside": e.IN_SECTION[2:]},
+    **LOSES,
+)
+@children(
+    "threads that come through: {by}, {interpreter}",
+    frame=GUARDS,
+    over=OF_GUARDS,
+    fate=("came through", "refused"),
+    **CAME_THROUGH,
+)
+@children("children that hang: {by}, {interpreter}", frame=GUARDS, over=OF_GUARDS, **HANGS)
+def share(runs: pd.DataFrame, column: str, value, **which) -> Share | None:
+    """Children whose `column` has this value; None if no child told it."""
+    return share_of(runs, lambda rows: rows[column] == value, **which) if column in runs else None
+
+
+@children("children that start otherwise than with forkserver: {interpreter}", frame=FORK, over=OF_PAIR)
+def otherwise(runs: pd.DataFrame, interpreter: str) -> Share | None:
     """Children whose default start method is another than forkserver."""
-    found = share(session, "fork", "method", "forkserver", how=DEFAULT, interpreter=label)
-    return found and Share(found.trials - found.events, found.trials)
+    by_default = share(runs, interpreter=interpreter, **BY_DEFAULT)
+    return by_default and Share(by_default.trials - by_default.events, by_default.trials)
 
 
-def typical(session: Session, title: str, column: str, **which) -> Interval | None:
+@number("ms until a handler runs: {how}, {interpreter}", frame=SIGNALS, over=OF_SIGNALS, column="ms")
+@number("ms until a pending call runs: {main}, {interpreter}", frame=CALLS, over=OF_CALLS, column="ms")
+@number("ns of PyErr_CheckSignals: {interpreter}", frame="price of a check", over=OF_PAIR, column="ns")
+def typical(runs: pd.DataFrame, column: str, **which) -> Interval | None:
     """Trimmed mean over the children, in the unit of the column."""
-    frame = session.frame(title)
-    return None if frame.empty else interval_of(frame, column, **which)
-
-
-def numbers(session: Session) -> Makers:
-    made: Makers = {}
-    # By SIGSEGV, or by SIGABRT after a fatal error.
-    killed = lambda rows: rows.outcome.str.startswith("killed")  # noqa: E731
-
-    def count(name: str, title: str, column: str, value, **which) -> None:
-        made[name] = partial(share, session, title, column, value, **which)
-
-    def mean(name: str, title: str, column: str = "ms", **which) -> None:
-        made[name] = partial(typical, session, title, column, **which)
-
-    for label in PAIR:
-        here = {"interpreter": label}
-        for way, stop in product(WAYS, WORLD):
-            of = {"way": way, "stop": stop, **here}
-            count(f"children that hang: {way}, {stop}, {label}", "lock order", "outcome", "hangs", **of)
-        for thread in MANNERS:
-            of = {"thread": thread, **here}
-            count(f"children that hang: {thread}, {label}", "shutdown", "outcome", "hangs", **of)
-            count(f"children that end well: {thread}, {label}", "shutdown", "outcome", "ends", **of)
-            made[f"children killed: {thread}, {label}"] = partial(share_of, session, "shutdown", killed, **of)
-            for fate, what in FATES.items():
-                count(f"threads that {what}: {thread}, {label}", "shutdown", "fate", fate, **of)
-        for how in HOWS:
-            of = {"how": how, **here}
-            count(f"handlers run during the call: {how}, {label}", "signals", "outcome", "during the call", **of)
-            count(f"handlers late: {how}, {label}", "signals", "late", True, **of)
-            mean(f"ms until a handler runs: {how}, {label}", "signals", **of)
-        for main in MAINS:
-            of = {"main": main, **here}
-            name = f"pending calls run while main is busy: {main}, {label}"
-            count(name, "pending calls", "outcome", "while it lasts", **of)
-            mean(f"ms until a pending call runs: {main}, {label}", "pending calls", **of)
-        for how in FORKS:
-            count(f"children that hang: {how}, {label}", "fork", "outcome", "hangs", how=how, **here)
-        count(f"children that start with forkserver: {label}", "fork", "method", "forkserver", how=DEFAULT, **here)
-        made[f"children that start otherwise than with forkserver: {label}"] = partial(otherwise, session, label)
-        mean(f"ns of PyErr_CheckSignals: {label}", "price of a check", "ns", **here)
-    for label, inside in product(PAIR, IN_SECTION[:2]):
-        of = {"inside": inside, "interpreter": label}
-        count(f"children that hang: in a section, {inside}, {label}", "critical sections", "outcome", "hangs", **of)
-    for label, inside in product((*PAIR, *OLDER, *NEWER), IN_SECTION[2:]):
-        of = {"inside": inside, "interpreter": label}
-        count(f"children that lose counts: {inside}, {label}", "a section twice", "outcome", "loses counts", **of)
-    for label in NEWER:
-        of = {"thread": "a new state", "interpreter": label}
-        count(f"threads that come through: a new state, {label}", "shutdown", "fate", "came through", **of)
-    # Finalization did not wait: the process ended, and the thread was not through.
-    late = lambda rows: (rows.outcome == "ends") & (rows.fate != "came through")  # noqa: E731
-    for label, by in product(NEWER, GUARDS):
-        of = {"by": by, "interpreter": label}
-        # Of threads that had an answer.
-        answered = {"fate": ("came through", "refused"), **of}
-        count(f"threads that come through: {by}, {label}", "guards", "fate", "came through", **answered)
-        count(f"children that hang: {by}, {label}", "guards", "outcome", "hangs", **of)
-        made[f"threads that come too late: {by}, {label}"] = partial(share_of, session, "guards", late, **of)
-    mended = {"way": WAYS[1:]}
-    count("children that hang: detached, or a PyMutex", "lock order", "outcome", "hangs", **mended)
-    return made
+    return None if runs.empty else interval_of(runs, column, **which)
