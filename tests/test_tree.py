@@ -124,7 +124,7 @@ def test_one_chapter_one_name():
     for chapter in CHAPTERS:
         folder = NOTEBOOKS / chapter
         files = {path.name for path in folder.iterdir()}
-        expected = {f"{folder.name}.ipynb", "results.py", "figures.py", "numbers.py", "claims.toml"}
+        expected = {f"{folder.name}.ipynb", "figures.py", "numbers.py", "claims.toml"}
         assert expected <= files, folder.name
         assert all(f"{page}\n" in toc for page in Chapter(chapter).pages), folder.name
         assert (ROOT / f"tests/test_{folder.name}.py").exists() or (ROOT / f"tests/{folder.name}").is_dir()
