@@ -15,12 +15,12 @@ from ffilab.run.errors import UserError
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.boundary import experiment as boundary
 from notebooks.boundary import looks
-from notebooks.critical_sections import exercise, experiment, numbers, results
+from notebooks.critical_sections import exercise, experiment, figures, numbers
 from notebooks.critical_sections.experiment import extension
 from tests.helpers.of_chapter import LABELS, Golden, outcome_of, result_of, rows_of
 
 FOLDER, LIBRARIES = {"folder": experiment.LIBRARIES}, {"libraries": boundary.LIBRARIES}
-ALONE_AND_TOGETHER = {"alone", "together"}
+RATES = {"alone", "together"}
 SAFE = [name for name, increments in experiment.PIECES.items() if increments and name != "no lock"]
 
 
@@ -51,26 +51,14 @@ def source(add, total="self.value"):
     return COUNTER.format(add=add, total=total)
 
 
+TWO = {"threads": 2, **LIBRARIES}
+# What each brings back.
 EXPERIMENTS = [
-    (
-        experiment.contended_piece,
-        {"name": "PyMutex", "shared": experiment.ONE, "threads": 2, **FOLDER},
-        ALONE_AND_TOGETHER,
-    ),
-    (experiment.contended_object, {"name": "dict", "shared": experiment.OWN, "threads": 2}, ALONE_AND_TOGETHER),
-    (
-        experiment.contended_binding,
-        {"threads": 2, "module": "boundary_c_api", "part": None, **LIBRARIES},
-        ALONE_AND_TOGETHER,
-    ),
-    *(
-        (experiment.contended_ctypes, {"name": name, "threads": 2, **LIBRARIES}, ALONE_AND_TOGETHER)
-        for name in experiment.CTYPES
-    ),
-    *(
-        (experiment.contended_text, {"name": name, "threads": 2, **LIBRARIES}, ALONE_AND_TOGETHER)
-        for name in experiment.TEXTS
-    ),
+    (experiment.contended_piece, {"name": "PyMutex", "shared": experiment.ONE, "threads": 2, **FOLDER}, RATES),
+    (experiment.contended_object, {"name": "dict", "shared": experiment.OWN, "threads": 2}, RATES),
+    (experiment.contended_binding, {"module": "boundary_c_api", "part": None, **TWO}, RATES),
+    *((experiment.contended_ctypes, {"name": name, **TWO}, RATES) for name in experiment.CTYPES),
+    *((experiment.contended_text, {"name": name, **TWO}, RATES) for name in experiment.TEXTS),
     (experiment.two_at_once, FOLDER, {"processes", "threads"}),
     (
         exercise.counted,
@@ -140,21 +128,23 @@ def test_an_arm_that_starts_a_thread_shares_no_process_with_what_is_compared():
     groups = {arm.name: arm.group for arm in experiment.arms()}
     starts = f"{experiment.FOREIGN}, in C"
     assert [name for name, group in groups.items() if group == groups[starts]] == [starts]
-    assert {groups[name] for name in results.BOUNDARY_ARMS} == {"shared"}
+    assert {groups[name] for name in numbers.BOUNDARY_ARMS} == {"shared"}
 
 
 def test_a_binding_of_another_version_on_one_build_is_no_pair():
     """PyO3 has an older version of itself on 3.13t: the tax of that version is computed without it."""
     stand_ins = {"3.13": {}, "3.13t": {"PyO3": "another version stands in"}, "3.14": {}}
-    assert results.talk_arms("3.14", stand_ins) == results.TALK_ARMS
-    left = set(results.TALK_ARMS) - set(results.talk_arms("3.13", stand_ins))
-    assert left == {boundary.name("PyO3", boundary.ANSWER)}
-    times = {"ctypes CDLL": 100.0, "PyO3": 50.0}
-    runs = [{"interpreter": "3.13", "gil": experiment.AS_BUILT, **times}] * 4
-    runs += [{"interpreter": "3.13t", "gil": experiment.AS_BUILT, "ctypes CDLL": 200.0, "PyO3": 50.0}] * 4
-    found = results.as_run(pd.DataFrame(runs), "3.13", experiment.AS_BUILT, stand_ins)
-    assert (found.at().value, found.n) == (pytest.approx(2), 4)
-    assert results.as_run(pd.DataFrame(runs), "3.14", experiment.AS_BUILT, stand_ins) is None
+    took = {"3.13": {"ctypes CDLL": 100.0, "PyO3": 50.0}, "3.13t": {"ctypes CDLL": 200.0, "PyO3": 50.0}}
+    rows = [{"interpreter": label, "gil": experiment.AS_BUILT, **means} for label, means in took.items()]
+    session = SimpleNamespace(
+        observed=lambda _: stand_ins, frame=lambda _: pd.DataFrame(rows * 4), interpreters=list(took)
+    )
+    assert numbers.alike(session, "3.14") == list(boundary.TALK)
+    assert set(boundary.TALK) - set(numbers.alike(session, "3.13")) == {"PyO3"}
+    ratio = numbers.as_the_talk_ran_it(session, "3.13", gil_on=False)
+    assert ratio.interval.value == pytest.approx(2)
+    assert ratio.n == 4
+    assert numbers.as_the_talk_ran_it(session, "3.14", gil_on=False).startswith("CPython 3.14 and 3.14t (")
 
 
 # ---- the analysis ----
@@ -163,35 +153,34 @@ def test_a_binding_of_another_version_on_one_build_is_no_pair():
 def test_an_arm_that_was_not_timed_is_left_out_of_the_tax():
     """The loop takes 6 ns on one build and 7 on the other, and calls 100 and 108 besides."""
     record = copy.deepcopy(Golden("critical_sections").timed("single"))
+    arms = list(numbers.TALK.values())
     for block in record.blocks:
         for label, empty, ns in ((GIL, 6, 106), (FREE_THREADED, 7, 115)):
-            cells = {f"{label}/{arm}": ns for arm in results.TALK_ARMS} | {f"{label}/{EMPTY}": empty}
+            cells = {f"{label}/{arm}": ns for arm in arms} | {f"{label}/{EMPTY}": empty}
             block["ns"] |= {cell: ns * record.loops[cell] for cell, ns in cells.items()}
-    assert results.tax(record, "3.14", results.TALK_ARMS).at().value == pytest.approx(1.08)
-    del record.loops[f"{FREE_THREADED}/{results.TALK_ARMS[0]}"]
-    assert results.TALK_ARMS[0] not in set(results.operation_ratios(record, "3.14").operation)
-    assert results.tax(record, "3.14", results.TALK_ARMS).at().value == pytest.approx(1.08)
-    assert results.tax(record, "3.15", ["function call"]) is None
+    assert numbers.tax(record, "3.14", arms).interval.value == pytest.approx(1.08)
+    del record.loops[f"{FREE_THREADED}/{arms[0]}"]
+    assert arms[0] not in set(figures.operation_ratios(record, "3.14", ()).operation)
+    assert numbers.tax(record, "3.14", arms).interval.value == pytest.approx(1.08)
+    assert numbers.tax(record, "3.15", ["function call"]) is None
 
 
 def test_layouts_in_two_classes_are_told():
     """As seen in a loop of a hundred increments: 29 ns on thirteen layouts, 55.6 on four."""
     rng = np.random.default_rng(4)
     one, other = (centre * np.exp(rng.normal(0, 0.005, n)) for centre, n in ((29, 13), (55.6, 4)))
-    (low, many), (high, few) = results.two_classes(np.concatenate([other, one]))
+    (low, many), (high, few) = numbers.two_classes(np.concatenate([other, one]))
     assert (many, few) == (13, 4)
-    assert (low, high) == (pytest.approx(29, rel=0.01), pytest.approx(55.6, rel=0.01))
-    assert results.two_classes(one) == []
-    assert results.two_classes(np.append(one, 55.6)) == []  # one layout is no class
-    assert results.two_classes(np.exp(rng.normal(3, 0.2, 18))) == []
+    assert (low, high) == pytest.approx((29, 55.6), rel=0.01)
+    assert numbers.two_classes(one) == []
+    assert numbers.two_classes(np.append(one, 55.6)) == []  # one layout is no class
+    assert numbers.two_classes(np.exp(rng.normal(3, 0.2, 18))) == []
 
 
 def test_locks_are_told_from_other_instructions_by_their_header_and_from_those_of_the_loop():
     def found(**counts):
         loop = {"interpreter": GIL, "what": EMPTY, "by_file": {"pyatomic_gcc.h": 12.0, "ceval.c": 88.0}}
-        return results.code_in(
-            [loop, {"interpreter": GIL, "what": experiment.PYO3_CALL, **counts}], GIL, experiment.PYO3_CALL
-        )
+        return numbers.code_in([loop, {"interpreter": GIL, "what": "a call", **counts}], GIL, "a call")
 
     counts = {"pyatomic_gcc.h": 23.0, "clock.h": 7.0, "ceval.c": 470.0}  # a clock is no lock
     assert found(by_file=counts) == {"atomics": 11, "mutexes": 0, "critical sections": 0, "locks": 0, "all": 400}
@@ -201,28 +190,25 @@ def test_locks_are_told_from_other_instructions_by_their_header_and_from_those_o
 
 
 def calibrated(processes, threads, cores=2):
-    rng = np.random.default_rng(1)
-    centres = {"processes": processes, "threads": threads}
-    runs = {how: [value * np.exp(rng.normal(0, 0.02)) for _ in range(10)] for how, value in centres.items()}
-    return [check.passed for check in results.calibrated(pd.DataFrame(runs), cores)]
+    """Of which two the calibration passes, with what two do in each run over the work of one."""
+    runs = pd.DataFrame({"processes": processes, "threads": threads})
+    session = SimpleNamespace(frame=lambda _: runs, machine={"cores_usable": cores})
+    return [check.what for check in numbers.controls(session) if check.passed]
 
 
 def test_a_calibration_that_fails_is_known_as_such():
-    assert calibrated(1.95, 1.9) == [True, True]
-    assert calibrated(1.0, 1.9) == [False, True]  # two processes are not faster than one
-    assert calibrated(1.95, 1.0) == [True, False]
-    assert calibrated(3.0, 1.9) == [False, True]  # beyond what two can do
-    assert calibrated(1.0, 1.0, cores=1) == [False, False]
-    wide = pd.DataFrame({"processes": [1.2, 2.0, 2.1, 2.2, 7.0], "threads": [0.1, 1.7, 1.9, 2.0, 2.0]})
-    assert not any(check.passed for check in results.calibrated(wide, 2))
-    few = pd.DataFrame({"processes": [1.9], "threads": [1.9]})
-    assert not any(check.passed for check in results.calibrated(few, 2))
+    scatter = np.exp(np.random.default_rng(1).normal(0, 0.02, 10))
+    assert calibrated(1.95 * scatter, 1.9 * scatter) == ["two processes", "two threads"]
+    assert calibrated(1.0 * scatter, 1.9 * scatter) == ["two threads"]  # two processes are not faster than one
+    assert calibrated(1.95 * scatter, 1.0 * scatter) == ["two processes"]
+    assert calibrated(3.0 * scatter, 1.9 * scatter) == ["two threads"]  # beyond what two can do
+    assert calibrated(1.0 * scatter, 1.0 * scatter, cores=1) == []
+    assert calibrated([1.2, 2.0, 2.1, 2.2, 7.0], [0.1, 1.7, 1.9, 2.0, 2.0]) == []  # too wide
+    assert calibrated([1.9], [1.9]) == []  # too few
 
 
 def test_no_claim_rests_on_the_calibration():
-    checks = numbers.controls(Golden("critical_sections"))
-    assert len(checks) == 2
-    assert {check.source for check in checks} == {""}
+    assert [check.source for check in numbers.controls(Golden("critical_sections"))] == ["", ""]
 
 
 def test_a_failed_calibration_withholds_what_is_said_of_threads():

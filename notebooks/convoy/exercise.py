@@ -8,7 +8,7 @@ from ffilab.measure.case import Case
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import GIL
 from notebooks.convoy.experiment import DEFAULT_S, FOLDER, WAITS_S, served_in_c
-from notebooks.convoy.results import APART, COROUTINE, INTERPRETER, NATIVE, PROCESS, done
+from notebooks.convoy.numbers import APART, COROUTINE, INTERPRETER, NATIVE, PROCESS, done
 
 SOLVED = {
     "convoy-waits": r"\A(.*: right; .*\n){5}\Z",
@@ -40,17 +40,16 @@ def check_waits(waits: dict[str, bool | None], runs: pd.DataFrame) -> list[str]:
     """
     lines = []
     for case in ASKED:
-        found = pd.to_numeric(done(runs, interpreter=GIL, case=case).p50).dropna()
-        correct_then_fast = waits.get(case)
-        if correct_then_fast is None:
+        medians = pd.to_numeric(done(runs, interpreter=GIL, case=case).p50).dropna()
+        if waits.get(case) is None:
             lines.append(f"{case}: choose True or False.")
-        elif not len(found):
+        elif medians.empty:
             lines.append(f"{case}: this run has no median for it.")
         else:
-            took = found.median() / 1e6 / DEFAULT_S
-            right = bool(correct_then_fast) == (took >= 0.5)
+            took_s = medians.median() / 1e6
+            is_right = bool(waits[case]) == (took_s >= DEFAULT_S / 2)
             lines.append(
-                f"{case}: {'right' if right else 'not so'}; its median request takes {took * DEFAULT_S * 1e3:.3g} ms, "
+                f"{case}: {'right' if is_right else 'not so'}; its median request takes {took_s * 1e3:.3g} ms, "
                 f"and the switch interval is {DEFAULT_S * 1e3:g} ms."
             )
     return lines
@@ -63,10 +62,9 @@ def check_server(session: Session, mine: str) -> list[str]:
     mine: what `mine.build` returned. Returns what to say, one line each.
     """
     fixed = {"interval": DEFAULT_S, "seconds": WAITS_S}
-    folders = {ORIGINAL: FOLDER, YOURS: mine}
     cases = [
         Case(GIL, tried, fixed={**fixed, "folder": folder}, named={"who": who}, timeout_s=15)
-        for who, folder in folders.items()
+        for who, folder in ((ORIGINAL, FOLDER), (YOURS, mine))
     ]
     return judged(session.run("my server", cases, max(PROCESSES, session.budget.repeats), may_fail=True))
 
@@ -79,20 +77,19 @@ def tried(interval, seconds, folder):
     return {"asked": asked, "noted": sum(wait >= 0 for wait in waits), "mean": mean, "work": speed}
 
 
-def judged(found: pd.DataFrame) -> list[str]:
+def judged(runs: pd.DataFrame) -> list[str]:
     """What to say of the servers that were tried: correct first, then fast."""
-    theirs, ours = (found[found.who == who] for who in (YOURS, ORIGINAL))
-    if len(failed := theirs[theirs.ended != "ok"]):
+    failed = runs[(runs.who == YOURS) & (runs.ended != "ok")]
+    if len(failed):
         return [f"Not correct: your server did not come back ({failed.ended.iloc[0]})."]
-    if len(wrong := theirs[theirs.noted != theirs.asked]):
-        first = wrong.iloc[0]
-        return [f"Not correct: of {first.asked:.0f} requests your list has {first.noted:.0f}."]
-    speeds = [done(part).work.median() for part in (theirs, ours)]
-    if speeds[0] < KEPT * speeds[1]:
-        return [
-            f"Not correct: the CPU thread has {speeds[0] / speeds[1]:.0%} of the speed that it has beside the original."
-        ]
-    measured = ratio(*(done(part)["mean"].to_numpy() for part in (theirs, ours)))
-    if measured is None:
+    theirs, ours = (done(runs, who=who) for who in (YOURS, ORIGINAL))
+    wrong = theirs[theirs.noted != theirs.asked]
+    if len(wrong):
+        return [f"Not correct: of {wrong.asked.iloc[0]:.0f} requests your list has {wrong.noted.iloc[0]:.0f}."]
+    kept = theirs.work.median() / ours.work.median()
+    if kept < KEPT:
+        return [f"Not correct: the CPU thread has {kept:.0%} of the speed that it has beside the original."]
+    times = ratio(theirs["mean"].to_numpy(), ours["mean"].to_numpy())
+    if times is None:
         return ["The original did not come back: run the cell again."]
-    return correct_then_fast([], measured, A_FIFTH)
+    return correct_then_fast([], times, A_FIFTH)

@@ -1,5 +1,6 @@
 """What the chapter "The GIL convoy" shows: tables and figures."""
 
+import itertools
 from collections import Counter
 from functools import partial
 
@@ -9,10 +10,11 @@ import pandas as pd
 from ffilab.judge.estimates import Estimate, Location
 from ffilab.judge.processes import chosen, ratio
 from ffilab.page import draw
+from ffilab.page.player import between, clipped
 from ffilab.setup.catalogue import GIL
-from notebooks.convoy import results
+from notebooks.convoy import numbers as n
 from notebooks.convoy.experiment import DEFAULT_S
-from notebooks.convoy.results import calls_that_wait, done, positive
+from notebooks.convoy.numbers import done, positive
 
 WORK = "work left, %"
 FEW = "too few requests"
@@ -32,40 +34,26 @@ PUBLISHED_AS_RUN = {1: 6.52, 2: 6.57, 4: 6.59, 8: 6.58}
 PUBLISHED_HASHES = {1: 3.30, 2: 1.68, 4: 1.50, 8: 1.60}
 # Requests per second by case (C3, C6).
 PUBLISHED_CASES = {
-    results.QUIET: "30,000",
-    results.CONVOY: "100",
-    results.PROCESS: "20,000",
+    n.QUIET: "30,000",
+    n.CONVOY: "100",
+    n.PROCESS: "20,000",
     "2 CPU processes": "about the same",
     "4 CPU processes": "about the same",
-    results.TOGETHER: "24,000",
-    results.ONE_CORE: "12,000",
+    n.TOGETHER: "24,000",
+    n.ON_ONE_CORE: "12,000",
     "2 CPU threads, one core": "3,000",
     "4 CPU threads, one core": "30",
     "8 CPU threads, one core": "10",
 }
+CROWDED = [f"{count} CPU threads, one core" for count in (2, 4, 8)]
 # The loads of each section, in the order of its table. What a reader adds stands at the end of the first one.
 SECTIONS = {
-    "author": [results.QUIET, results.CONVOY, results.PROCESS, "2 CPU processes", "4 CPU processes"],
-    "pinning": [
-        results.TOGETHER,
-        results.ONE_CORE,
-        *(f"{count} CPU threads, one core" for count in (2, 4, 8)),
-        results.SPLIT,
-        results.APART,
-        f"{results.CONVOY}, server on one core",
-    ],
-    "strangers": [results.QUIET, "2 CPU processes", results.CONVOY, results.STRANGERS],
-    "alone": [results.QUIET, results.TOGETHER, results.NO_DELAY, results.SPLIT, results.AWAKE, results.PROCESS],
-    "every build": [results.QUIET, results.CONVOY],
-    "help": [
-        results.CONVOY,
-        results.RELIEVED,
-        results.ONE_CORE,
-        results.PROCESS,
-        results.INTERPRETER,
-        results.NATIVE,
-        results.COROUTINE,
-    ],
+    "author": [n.QUIET, n.CONVOY, n.PROCESS, "2 CPU processes", "4 CPU processes"],
+    "pinning": [n.TOGETHER, n.ON_ONE_CORE, *CROWDED, n.SPLIT, n.APART, f"{n.CONVOY}, server on one core"],
+    "strangers": [n.QUIET, "2 CPU processes", n.CONVOY, n.STRANGERS],
+    "alone": [n.QUIET, n.TOGETHER, n.NO_DELAY, n.SPLIT, n.AWAKE, n.PROCESS],
+    "every build": [n.QUIET, n.CONVOY],
+    "help": [n.CONVOY, n.RELIEVED, n.ON_ONE_CORE, n.PROCESS, n.INTERPRETER, n.NATIVE, n.COROUTINE],
 }
 # Where an interval reaches so many times as far up as down, the values are printed, from the smallest to the largest.
 FAR = 10
@@ -107,9 +95,13 @@ def threads(count: float) -> str:
     return f"{count:.0f} thread{'s' * (count != 1)}"
 
 
+def cpu_threads(count: float) -> str:
+    return threads(count).replace(" ", " CPU ")
+
+
 def times_as_fast(runs: pd.DataFrame, interpreter: str, threads: float) -> Estimate | str | None:
     """What dividing the work among threads gains."""
-    one, many = (chosen(runs, interpreter=interpreter, threads=n).seconds.to_numpy() for n in (1, threads))
+    one, many = (chosen(runs, interpreter=interpreter, threads=count).seconds.to_numpy() for count in (1, threads))
     return ratio(one, many) if threads > 1 else "1 (itself)"
 
 
@@ -128,7 +120,7 @@ def countdown_table(counts: pd.DataFrame) -> pd.DataFrame:
 
     def row(counts: pd.DataFrame, **which) -> dict:
         part = chosen(counts, **which)
-        times = {f"{threads(n)}, ns": cell(of_it, "ns") for n, of_it in part.groupby("threads")}
+        times = {f"{threads(count)}, ns": cell(of_it, "ns") for count, of_it in part.groupby("threads")}
         return {**times, "n (processes)": part.process.nunique()}
 
     found = draw.summary(done(counts), {"interpreter": (), "interval": lengths(counts)}, row, "")
@@ -143,7 +135,8 @@ def cores_words(rows: pd.DataFrame) -> str:
         parts = [f"client {seat(row['cores.client'])}", f"server {seat(row['cores.server'])}"]
         if row["cores.CPU work"]:
             work = Counter(sorted(map(seat, row["cores.CPU work"])))
-            parts.append("work " + " ".join(f"{core} ({n} times)" if n > 1 else core for core, n in work.items()))
+            shown = [f"{core} ({times} times)" if times > 1 else core for core, times in work.items()]
+            parts.append(f"work {' '.join(shown)}")
         seats[", ".join(parts)] += 1
     return seats.most_common(1)[0][0] if seats else draw.NOT_MEASURED
 
@@ -157,31 +150,28 @@ QUANTILES, COUNTED, PLACED = ("p50", "p99", "p99.9"), "n (processes × requests)
 ECHO_COLUMNS = ["load", "requests/s", "published", *(f"{name}, µs" for name in QUANTILES), WORK, COUNTED, PLACED]
 
 
+def echo_row(runs: pd.DataFrame, label: str, case: str) -> dict:
+    """Rate, latencies, what is left of the CPU work, and who sat on which core, under one load; or why there is
+    nothing."""
+    well, ends = done(runs, interpreter=label, case=case), sorted(set(chosen(runs, interpreter=label, case=case).ended))
+    if not len(well):
+        return {"load": case, "requests/s": f"no result: {', '.join(ends)}" if ends else draw.NOT_MEASURED}
+    return {
+        "load": case,
+        "requests/s": cell(well, "rate"),
+        "published": PUBLISHED_CASES.get(case, NOT_PUBLISHED),
+        **{f"{name}, µs": quantile(well, name) for name in QUANTILES},
+        WORK: cell(well, "work", factor=100) if well.work.notna().any() else "no CPU work",
+        COUNTED: requests(well),
+        PLACED: cores_words(well),
+    }
+
+
 def echo_table(runs: pd.DataFrame, label: str, kind: str) -> pd.DataFrame:
-    """Rate, latencies, what is left of the CPU work, and who sat on which core, for the loads of one section."""
-    rows = []
-    known = {case for section in SECTIONS.values() for case in section}
+    """What became of the server and of the work, for the loads of one section."""
     # The first section's loads are followed by those that belong to none.
-    for case in SECTIONS[kind] + (sorted(set(runs.case) - known) if kind == "author" else []):
-        found = done(runs, interpreter=label, case=case)
-        if not len(found):
-            if label in set(runs.interpreter):
-                ends = sorted(set(chosen(runs, interpreter=label, case=case).ended))
-                what = f"no result: {', '.join(ends)}" if ends else draw.NOT_MEASURED
-                rows.append({"load": case, "requests/s": what})
-            continue
-        worked = found.work.notna().any()
-        rows.append(
-            {
-                "load": case,
-                "requests/s": cell(found, "rate"),
-                "published": PUBLISHED_CASES.get(case, NOT_PUBLISHED),
-                **{f"{name}, µs": quantile(found, name) for name in QUANTILES},
-                WORK: cell(found, "work", factor=100) if worked else "no CPU work",
-                COUNTED: requests(found),
-                PLACED: cores_words(found),
-            }
-        )
+    added = sorted(set(runs.case).difference(*SECTIONS.values())) if kind == "author" else []
+    rows = [echo_row(runs, label, case) for case in SECTIONS[kind] + added]
     # The author had this interpreter only; and strangers disturb the work before the requests, too.
     left_out = ["published"] * (label != GIL) + [WORK] * (kind == "strangers")
     # Also where nothing of a section was measured, as on a system that cannot pin.
@@ -190,14 +180,14 @@ def echo_table(runs: pd.DataFrame, label: str, kind: str) -> pd.DataFrame:
 
 def interval_rates(sweeps: pd.DataFrame) -> pd.DataFrame:
     """C4: requests per second by number of CPU threads and switch interval, beside the author's."""
-    rows = []
-    for count in sorted(set(sweeps["count"])):
-        for length in lengths(sweeps):
-            ran = done(sweeps, interval=[length], count=int(count))
-            if found := positive(results.swept(sweeps, "rate", length, count=int(count))):
-                row = {"CPU threads": count, "interval_s": length, **vars(found), "n": requests(ran)}
-                rows.append(row | {"published": PUBLISHED_RATES.get(length, {}).get(count)})
-    return pd.DataFrame(rows)
+
+    def row(sweeps: pd.DataFrame, count: int, interval: float) -> dict:
+        part = chosen(sweeps, count=count, interval=interval)
+        published = PUBLISHED_RATES.get(interval, {}).get(count)
+        return {**vars(positive(part.rate.to_numpy())), "n": requests(part), "published": published}
+
+    rates = draw.summary(done(sweeps), {"count": (), "interval": lengths(sweeps)}, row, "")
+    return rates.rename(columns={"count": "CPU threads", "interval": "interval_s"})
 
 
 def plot_intervals(figure, found: pd.DataFrame) -> None:
@@ -207,7 +197,7 @@ def plot_intervals(figure, found: pd.DataFrame) -> None:
         color = draw.PALETTE[number]
         errors = np.array([part.value - part.low, part.high - part.value])
         errors = np.minimum(np.nan_to_num(np.abs(errors)), [part.value * 0.99, errors[1] * 0 + np.inf])
-        look = {"fmt": f"{draw.MARKERS[number]}-", "color": color, "label": threads(count).replace(" ", " CPU ")}
+        look = {"fmt": f"{draw.MARKERS[number]}-", "color": color, "label": cpu_threads(count)}
         axes.errorbar(part.interval_s, part.value, yerr=errors, capsize=3, **look)
         shown = part[part.published > 0]
         axes.plot(shown.interval_s, shown.published, "x", color=color)
@@ -220,13 +210,12 @@ def plot_intervals(figure, found: pd.DataFrame) -> None:
 def excesses(slacks: pd.DataFrame) -> pd.DataFrame:
     """What a request takes beyond one switch interval, by interval and case, where the interval is shorter than the
     default."""
-    rows = []
-    for case, which in results.SLACK_CASES.items():
-        for length in lengths(slacks):
-            values = results.excess(slacks, length, *which)
-            if length < DEFAULT_S and len(values):
-                found = Location.of(values).interval
-                rows.append({"case": case, "interval_s": length, **vars(found), "n": len(values)})
+    short, rows = [length for length in lengths(slacks) if length < DEFAULT_S], []
+    for (case, settings), length in itertools.product(n.SLACK_CASES.items(), short):
+        values = n.excess(slacks, length, *settings)
+        if len(values):
+            interval = Location.of(values).interval
+            rows.append({"case": case, "interval_s": length, **vars(interval), "n": len(values)})
     return pd.DataFrame(rows, columns=["case", "interval_s", "value", "low", "high", "n"])
 
 
@@ -255,16 +244,14 @@ def plot_excess(figure, found: pd.DataFrame) -> None:
 def operations(timelines: pd.DataFrame) -> pd.DataFrame:
     """What the figure draws: the share of requests in which no call of the server waited for the GIL, one, and both, by
     place."""
-    found = {where: calls_that_wait(timelines, place) for place, where in results.PLACES.items()}
-    return pd.DataFrame(
-        [
-            {"place": where, "waits": waited, "share": calls[waited].mean()}
-            for where, calls in found.items()
-            if len(calls)
-            for waited in (0, 1, 2)
-        ],
-        columns=["place", "waits", "share"],
-    )
+    by_place = {where: n.calls_that_wait(timelines, place) for where, place in n.PLACES.items()}
+    rows = [
+        {"place": where, "waits": waited, "share": calls[waited].mean()}
+        for where, calls in by_place.items()
+        if len(calls)
+        for waited in (0, 1, 2)
+    ]
+    return pd.DataFrame(rows, columns=["place", "waits", "share"])
 
 
 def plot_operations(figure, found: pd.DataFrame) -> None:
@@ -281,19 +268,15 @@ def plot_operations(figure, found: pd.DataFrame) -> None:
 
 def waits_table(waits: pd.DataFrame) -> pd.DataFrame:
     """C8: how long the server in C waits for the GIL once it has asked for it."""
-    found = done(waits, interpreter=GIL)
-    every = np.concatenate([np.asarray(ns) for ns in found.waits]) / 1e6
-    medians = Location.of(results.gil_waits(waits) * DEFAULT_S * 1e3).interval
-    return pd.DataFrame(
-        [
-            {
-                "waits": f"{len(every)} in {len(found)} processes",
-                "shortest, ms": f"{every.min():.2f}",
-                "median, ms": draw.Quantity(medians),
-                "longest, ms": f"{every.max():.2f}",
-            }
-        ]
-    )
+    well = done(waits, interpreter=GIL)
+    every = np.concatenate(list(well.waits)) / 1e6
+    row = {
+        "waits": f"{len(every)} in {len(well)} processes",
+        "shortest, ms": f"{every.min():.2f}",
+        "median, ms": draw.Quantity(Location.of(n.gil_waits(waits) * DEFAULT_S * 1e3)),
+        "longest, ms": f"{every.max():.2f}",
+    }
+    return pd.DataFrame([row])
 
 
 LANES = ("client", "server", "CPU thread")
@@ -303,31 +286,26 @@ RUNS, RESTS = "runs: it has the GIL", "does not run"
 def timeline_bars(timeline: dict, shown: int = 3) -> pd.DataFrame:
     """Some requests as bars: lane, what, begin and end in ms. The requests begin at a wait of the server, if there is
     one."""
-    spans, calls = timeline["spans"], results.waits(timeline)
-    paid = calls[calls.intervals > 0.5]
+    spans, calls, gaps = timeline["spans"], n.calls(timeline), timeline["gaps"]
+    paid = calls[calls.intervals > n.LONG]
     after = paid.begin.iloc[0] if len(paid) else spans[0][0]
     first = max(0, sum(start <= after for start, _ in spans) - 1)
     window = spans[first : first + shown]
-    begin, end = window[0][0], window[-1][1]
     bars = [("client", f"request {number}", *span) for number, span in enumerate(window, 1)]
     bars += [("server", f"{row.call} waits", row.begin, row.end) for row in calls.itertuples()]
-    held = [edge for gap in timeline["gaps"] for edge in gap]
-    edges = [spans[0][0], *held, spans[-1][1]]
-    bars += [("CPU thread", RUNS, *pair) for pair in zip(edges[0::2], edges[1::2], strict=True)]
-    bars += [("CPU thread", RESTS, *gap) for gap in timeline["gaps"]]
-    shown = [
-        (lane, what, (max(a, begin) - begin) / 1e6, (min(b, end) - begin) / 1e6)
-        for lane, what, a, b in bars
-        if b > begin and a < end and b > a
-    ]
-    return pd.DataFrame(shown, columns=["lane", "what", "begin_ms", "end_ms"])
+    bars += [("CPU thread", RUNS, *pair) for pair in between(gaps, spans[0][0], spans[-1][1])]
+    bars += [("CPU thread", RESTS, *gap) for gap in gaps]
+    seen = [(*what, a / 1e6, b / 1e6) for *what, a, b in clipped(bars, window[0][0], window[-1][1]) if b > a]
+    return pd.DataFrame(seen, columns=["lane", "what", "begin_ms", "end_ms"])
 
 
 def plot_timeline(figure, bars: pd.DataFrame) -> None:
     """A Gantt chart of some requests: recorded, not drawn by hand. An arrow stands at each hand-over, which is too
     short to see."""
     axes, named = figure.subplots(), set()
-    colors = dict(zip(("recv waits", "send waits", RUNS, RESTS), (draw.PALETTE[n] for n in (1, 2, 0, 5)), strict=True))
+    colors = dict(
+        zip(("recv waits", "send waits", RUNS, RESTS), (draw.PALETTE[place] for place in (1, 2, 0, 5)), strict=True)
+    )
     for row in bars.itertuples():
         lane, length = len(LANES) - 1 - LANES.index(row.lane), row.end_ms - row.begin_ms
         is_request = row.lane == "client"

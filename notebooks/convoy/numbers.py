@@ -1,119 +1,117 @@
-"""The numbers of the chapter "The GIL convoy", by name. The rules: claims.toml, sentences.toml."""
-
-from collections.abc import Callable
-from functools import partial
+"""What the records of the chapter "The GIL convoy" say: its numbers by name. The rules: claims.toml, sentences.toml."""
 
 import numpy as np
+import pandas as pd
 
 from ffilab.judge.estimates import Counted, Estimate, Interval, Location, known
-from ffilab.judge.numbers import ONE_CORE, Makers, at_once
-from ffilab.judge.processes import difference, location, ratio
+from ffilab.judge.numbers import ONE_CORE, Declarations
+from ffilab.judge.processes import chosen, difference, location, ratio
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-from notebooks.convoy import results
-from notebooks.convoy.experiment import DECISIVE, DEFAULT_S, SHORTEST_S
-from notebooks.convoy.results import done, positive
+from notebooks.convoy.experiment import DECISIVE, DEFAULT_S, ON_EVERY_BUILD, SHORTEST_S
 
+# Loads of the echo server, by the names of their cases.
+QUIET, CONVOY, PROCESS, RELIEVED = "no CPU work", "1 CPU thread", "1 CPU process", "1 CPU thread, 1e-05 s"
+STRANGERS, ON_ONE_CORE, APART = f"{CONVOY}, 2 strangers", f"{CONVOY}, one core", f"{CONVOY}, client apart"
+TOGETHER, SPLIT = "0 CPU threads, one core", "0 CPU threads, client apart"
+NO_DELAY, AWAKE = f"{TOGETHER}, TCP_NODELAY", f"{SPLIT}, cores kept awake"
+INTERPRETER, NATIVE, COROUTINE = "1 sub-interpreter", "native code without the GIL", f"asyncio server, {CONVOY}"
 NO_PINNING = "this system cannot pin a process to a core"
 # Loads that are no others where nothing can be pinned, or where there is one core.
-PLACED = {results.ONE_CORE, results.APART, results.SPLIT, results.AWAKE}
-WITH_SLACK, WITHOUT_SLACK, _ = results.SLACK_CASES
-# Two cells of the countdown: threads and switch interval.
-STEPS = {
-    "countdown, 2 threads / 1": ((2, DEFAULT_S), (1, DEFAULT_S)),
-    "countdown, 1 thread, 1e-6 s / 0.005 s": ((1, SHORTEST_S), (1, DEFAULT_S)),
-    "countdown, 8 threads, 1e-6 s / 0.005 s": ((8, SHORTEST_S), (8, DEFAULT_S)),
-}
-# Loads of the echo server: the rate under one, and over that under another one.
+PLACED = {ON_ONE_CORE, APART, SPLIT, AWAKE}
+# Rates in the names of numbers: the load, and the loads that are compared.
 RATES = {
-    "requests/s without CPU work": results.QUIET,
-    "requests/s with one CPU thread": results.CONVOY,
-    "requests/s with one CPU process": results.PROCESS,
-    "requests/s with one CPU thread, 1e-5 s": results.RELIEVED,
-    "requests/s with one CPU thread, one core": results.ONE_CORE,
-    "requests/s with one CPU thread, client apart": results.APART,
-    "requests/s without CPU work, one core": results.TOGETHER,
-    "requests/s without CPU work, client apart": results.SPLIT,
-    "requests/s without CPU work, client apart, cores kept awake": results.AWAKE,
+    "without CPU work": QUIET,
+    "with one CPU thread": CONVOY,
+    "with one CPU process": PROCESS,
+    "with one CPU thread, 1e-5 s": RELIEVED,
+    "with one CPU thread, one core": ON_ONE_CORE,
+    "with one CPU thread, client apart": APART,
+    "without CPU work, one core": TOGETHER,
+    "without CPU work, client apart": SPLIT,
+    "without CPU work, client apart, cores kept awake": AWAKE,
 }
+RATES_OF_EVERY_BUILD = {words: case for words, case in RATES.items() if case in ON_EVERY_BUILD}
 RATIOS = {
-    "requests/s without / with one CPU thread": (results.QUIET, results.CONVOY),
-    "requests/s with one CPU process / with one CPU thread": (results.PROCESS, results.CONVOY),
-    "requests/s without CPU work, client apart, cores kept awake / not": (results.AWAKE, results.SPLIT),
-    "requests/s without CPU work, one core, TCP_NODELAY / without": (results.NO_DELAY, results.TOGETHER),
-    "requests/s with one CPU thread, without / with two strangers": (results.CONVOY, results.STRANGERS),
-    "requests/s with one CPU thread, 1e-5 s / 0.005 s": (results.RELIEVED, results.CONVOY),
-    "requests/s with one CPU thread, one core / not pinned": (results.ONE_CORE, results.CONVOY),
-    "requests/s with one CPU thread, client apart / not pinned": (results.APART, results.CONVOY),
-    "requests/s with CPU work in a sub-interpreter / in a thread": (results.INTERPRETER, results.CONVOY),
-    "requests/s with CPU work in native code / in a thread": (results.NATIVE, results.CONVOY),
-    "requests/s of an asyncio server / of threads, one CPU thread": (results.COROUTINE, results.CONVOY),
+    "without / with one CPU thread": (QUIET, CONVOY),
+    "with one CPU process / with one CPU thread": (PROCESS, CONVOY),
+    "without CPU work, client apart, cores kept awake / not": (AWAKE, SPLIT),
+    "without CPU work, one core, TCP_NODELAY / without": (NO_DELAY, TOGETHER),
+    "with one CPU thread, without / with two strangers": (CONVOY, STRANGERS),
+    "with one CPU thread, 1e-5 s / 0.005 s": (RELIEVED, CONVOY),
+    "with one CPU thread, one core / not pinned": (ON_ONE_CORE, CONVOY),
+    "with one CPU thread, client apart / not pinned": (APART, CONVOY),
+    "with CPU work in a sub-interpreter / in a thread": (INTERPRETER, CONVOY),
+    "with CPU work in native code / in a thread": (NATIVE, CONVOY),
+    "of an asyncio server / of threads, one CPU thread": (COROUTINE, CONVOY),
 }
+# The server's two threads, by where they run.
+FREE, TWO_CORES, SAME_CORE = "none", "threads apart", "client apart"
+PLACES = {"on different cores": TWO_CORES, "on one core": SAME_CORE, "not pinned": FREE}
+# Timer slack and places of the server's threads, by the name of a case.
+AS_IT_IS, SLACKLESS = "as it is", "1 ns"
+WITH_SLACK, WITHOUT_SLACK = (AS_IT_IS, TWO_CORES, FREE), (SLACKLESS, TWO_CORES, FREE)
+SLACK_CASES = {
+    "different cores, as it is": WITH_SLACK,
+    "different cores, 1 ns": WITHOUT_SLACK,
+    "one core, 1 ns": (SLACKLESS, SAME_CORE),
+}
+SHORT_AND_CASE = {"case": SLACK_CASES, "interval": {"10 µs": 1e-5, "1 µs": SHORTEST_S}}
+CALLS = ("recv", "send")
+COUNTED_BY = {"the owner": "owner", "another thread": "foreign"}
+# A call that takes so many switch intervals beyond what it waited for input has waited for the GIL.
+LONG = 0.5
+number = Declarations()
 
 
-def numbers(session: Session) -> Makers:
-    made: Makers = {}
-
-    def put(name: str, make: Callable, *arguments, label: str = GIL) -> None:
-        made[f"{name}: {label}"] = partial(make, session, *arguments)
-
-    for name, cells in STEPS.items():
-        put(name, over, "countdown", "ns", *({"threads": count, "interval": [length]} for count, length in cells))
-    put("one countdown divided, 2 threads / 1", over, "one countdown", "seconds", {"threads": 2}, {"threads": 1})
-    put("SHA-256, 1 thread / 2", over, "SHA-256", "seconds", {"threads": 1}, {"threads": 2})
-    # What a second thread gains.
-    for name in ("countdown, 2 threads / 1", "one countdown divided, 2 threads / 1", "SHA-256, 1 thread / 2"):
-        made[f"{name}: {GIL}"] = at_once(session, made[f"{name}: {GIL}"])
-    for name, case in RATES.items():
-        put(name, rate, case)
-    for name, cases in RATIOS.items():
-        put(name, rate_over, *cases)
-    for name, case in (
-        ("requests/s without CPU work", results.QUIET),
-        ("requests/s with one CPU thread", results.CONVOY),
-    ):
-        put(name, rate, case, FREE_THREADED, label=FREE_THREADED)
-    name = "requests/s without / with one CPU thread"
-    put(name, rate_over, results.QUIET, results.CONVOY, FREE_THREADED, label=FREE_THREADED)
-    put("half-width of requests/s with one CPU thread, in per cent", half_width)
-    put("processes with one CPU thread", lambda session: Counted(len(rates(session, results.CONVOY))))
-    put("fewest requests of a process that decides", fewest)
-    work = {"case": results.RELIEVED}, {"case": results.CONVOY}
-    put("speed of the CPU thread, 1e-5 s / 0.005 s", over, "echo server", "work", *work)
-    put("wait for the GIL / switch interval", waits)
-    # The other thread had the GIL before the one that let go took it back: on demand, or before one.
-    for column in ("demanded", "free"):
-        made[f"share of {column} releases after which the other thread is first: {GIL}"] = lambda column=column: (
-            location(done(session.frame("forced switching"), interpreter=GIL)[column].to_numpy())
-        )
-    apart = ONE_CORE if session.machine["cores_usable"] < 2 else NO_PINNING
-    for place, where in results.PLACES.items():
-        for call in ("recv", "send"):
-            put(f"share of calls of {call} that wait, threads {where}", timeline, call, place, apart)
-        name = f"requests that lose 2 switch intervals, in per cent, threads {where}"
-        put(name, timeline, 2, place, apart, 100)
-    lost = "loss of a request, in switch intervals, threads on different cores"
-    put(lost, timeline, "lost", results.TWO_CORES, apart)
-    put("time of a request, in switch intervals", request)
-    for case in results.SLACK_CASES:
-        for length, what in ((1e-5, "10 µs"), (SHORTEST_S, "1 µs")):
-            put(f"µs beyond an interval of {what}, {case}", beyond, length, case)
-    put(f"twice the µs beyond an interval of 1 µs, {WITHOUT_SLACK}", beyond, SHORTEST_S, WITHOUT_SLACK, 2)
-    put("µs beyond an interval of 10 µs that the timer slack adds", added)
-    counts = partial(session.frame, "reference counts")
-    for who, column in (("the owner", "owner"), ("another thread", "foreign")):
-        name = f"ns for a reference count by {who}: {FREE_THREADED}"
-        made[name] = lambda column=column: positive(counts()[column].to_numpy())
-    made[f"reference count by another thread / by the owner: {FREE_THREADED}"] = lambda: ratio(
-        counts().foreign, counts().owner
-    )
-    return made
+def done(frame: pd.DataFrame, **which) -> pd.DataFrame:
+    """The rows that `which` chooses, of processes that brought a result."""
+    return chosen(frame[frame.ended == "ok"], **which)
 
 
-def over(session: Session, title: str, column: str, one: dict, other: dict) -> Estimate | None:
+def positive(values: np.ndarray) -> Interval | None:
+    """Centre of rates or times over processes: the interval is that of the logarithms, so it ends above 0, and the
+    centre is their geometric mean. None if there are none."""
+    if not len(values):
+        return None
+    if min(values) <= 0:
+        return Location.of(values).interval.map(lambda bound: np.maximum(bound, 0.0))
+    return Location.of(np.log(values), log=True).interval
+
+
+def quotient(frame: pd.DataFrame, column: str, one: dict, other: dict) -> Estimate | None:
     """A column of an experiment in one case over that in another, with the GIL."""
-    left, right = (done(session.frame(title), interpreter=GIL, **which) for which in (one, other))
-    return ratio(left[column], right[column])
+    return ratio(*(done(frame, interpreter=GIL, **which)[column] for which in (one, other)))
+
+
+# ---- what a second thread gains ----
+
+
+@number("one countdown divided, 2 threads / 1: {GIL}", frame="one countdown", two_cores=True)
+def divided_countdown(runs: pd.DataFrame) -> Estimate | None:
+    return quotient(runs, "seconds", {"threads": 2}, {"threads": 1})
+
+
+@number("SHA-256, 1 thread / 2: {GIL}", frame="SHA-256", two_cores=True)
+def divided_hashes(runs: pd.DataFrame) -> Estimate | None:
+    return quotient(runs, "seconds", {"threads": 1}, {"threads": 2})
+
+
+@number("countdown, 2 threads / 1: {GIL}", frame="countdown", two_cores=True)
+def second_countdown(counts: pd.DataFrame) -> Estimate | None:
+    return quotient(counts, "ns", *({"threads": n, "interval": DEFAULT_S} for n in (2, 1)))
+
+
+@number(
+    "countdown, {threads}, 1e-6 s / 0.005 s: {GIL}",
+    frame="countdown",
+    over={"threads": {"1 thread": 1, "8 threads": 8}},
+)
+def shortest_over_default(counts: pd.DataFrame, threads: int) -> Estimate | None:
+    return quotient(counts, "ns", *({"threads": threads, "interval": length} for length in (SHORTEST_S, DEFAULT_S)))
+
+
+# ---- the echo server ----
 
 
 def rates(session: Session, case: str, label: str = GIL) -> np.ndarray:
@@ -122,59 +120,162 @@ def rates(session: Session, case: str, label: str = GIL) -> np.ndarray:
     return done(session.frame(title), interpreter=label, case=case).rate.to_numpy()
 
 
+@number("requests/s {case}: {GIL}", over={"case": RATES})
+@number("requests/s {case}: {FREE_THREADED}", over={"case": RATES_OF_EVERY_BUILD}, label=FREE_THREADED)
 def rate(session: Session, case: str, label: str = GIL) -> Interval | str | None:
-    return positive(rates(session, case, label)) or not_placed(session, case)
+    return positive(rates(session, case, label)) or (not_placed(session) if case in PLACED else None)
 
 
-def not_placed(session: Session, *cases: str) -> str | None:
-    """Of loads whose threads have places of their own: why there is nothing to compare. None for all others."""
-    if not PLACED & set(cases):
-        return None
+def not_placed(session: Session) -> str:
+    """Why there is nothing to compare of threads that have places of their own."""
     return ONE_CORE if session.machine["cores_usable"] < 2 else NO_PINNING
 
 
-def rate_over(session: Session, case: str, other: str, label: str = GIL) -> Estimate | str | None:
+@number("requests/s {cases}: {GIL}", over={"cases": RATIOS})
+@number("requests/s without / with one CPU thread: {FREE_THREADED}", cases=(QUIET, CONVOY), label=FREE_THREADED)
+def rate_over(session: Session, cases: tuple[str, str], label: str = GIL) -> Estimate | str | None:
     """Requests a second in one case over those in another. Beside a CPU thread they fall into two classes."""
-    if session.machine["cores_usable"] < 2 and PLACED & {case, other}:
+    if PLACED.intersection(cases) and session.machine["cores_usable"] < 2:
         return ONE_CORE
-    found = ratio(*(rates(session, each, label) for each in (case, other)), classes=results.CONVOY in (case, other))
-    return found or not_placed(session, case, other)
+    estimate = ratio(*(rates(session, case, label) for case in cases), classes=CONVOY in cases)
+    return estimate or (NO_PINNING if PLACED.intersection(cases) else None)
 
 
+@number("half-width of requests/s with one CPU thread, in per cent: {GIL}")
 def half_width(session: Session) -> Counted | None:
-    found = rate(session, results.CONVOY)
-    return Counted(100 * found.half_width / found.value) if known(found) else None
+    interval = rate(session, CONVOY)
+    return Counted(100 * interval.half_width / interval.value) if known(interval) else None
 
 
-def fewest(session: Session) -> Counted | None:
-    found = done(session.frame("echo server"), interpreter=GIL, case=[results.CONVOY, results.APART])
-    return Counted(found.requests.min()) if len(found) else None
+@number("processes with one CPU thread: {GIL}")
+def processes(session: Session) -> Counted:
+    return Counted(len(rates(session, CONVOY)))
 
 
-def waits(session: Session) -> Estimate | None:
-    """The median wait of each process for the GIL."""
-    return location(results.gil_waits(session.frame("waits for the GIL")))
+@number("fewest requests of a process that decides: {GIL}", frame="echo server")
+def fewest(runs: pd.DataFrame) -> Counted | None:
+    deciding = done(runs, interpreter=GIL, case=[CONVOY, APART])
+    return Counted(deciding.requests.min()) if len(deciding) else None
 
 
-def timeline(
-    session: Session, column: str | int, place: str, absent: str | None = None, factor: int = 1
-) -> Estimate | str | None:
-    """What the timelines show beside one CPU thread; or why they do not."""
-    found = results.calls_that_wait(session.frame("timeline"), place)[column]
-    return location(factor * found.to_numpy()) or absent
+@number("speed of the CPU thread, 1e-5 s / 0.005 s: {GIL}", frame="echo server")
+def speed(runs: pd.DataFrame) -> Estimate | None:
+    return quotient(runs, "work", {"case": RELIEVED}, {"case": CONVOY})
 
 
+@number("time of a request, in switch intervals: {GIL}")
 def request(session: Session) -> Estimate | None:
     """A request beside one CPU thread, as run. Processes fall into classes: the mean is that of all."""
-    found = 1 / rates(session, results.CONVOY) / DEFAULT_S
-    return Location.mean(found) if len(found) else None
+    intervals = 1 / rates(session, CONVOY) / DEFAULT_S
+    return Location.mean(intervals) if len(intervals) else None
 
 
-def beyond(session: Session, length: float, case: str, times: int = 1) -> Estimate | None:
-    """What the median request takes beyond one switch interval, so many times."""
-    return location(times * results.excess(session.frame("timer slack"), length, *results.SLACK_CASES[case]))
+# ---- waits for the GIL ----
 
 
-def added(session: Session) -> Estimate | None:
-    cases = (results.SLACK_CASES[case] for case in (WITH_SLACK, WITHOUT_SLACK))
-    return difference(*(results.excess(session.frame("timer slack"), 1e-5, *case) for case in cases))
+def gil_waits(waits: pd.DataFrame) -> np.ndarray:
+    """Switch intervals from asking for the GIL to having it: the median of all waits of a process, one value for
+    each."""
+    well = done(waits, interpreter=GIL)
+    return np.array([np.median(ns) for ns in well.waits if len(ns)]) / 1e9 / DEFAULT_S
+
+
+@number("wait for the GIL / switch interval: {GIL}", frame="waits for the GIL")
+def median_wait(waits: pd.DataFrame) -> Estimate | None:
+    """The median wait of each process for the GIL."""
+    return location(gil_waits(waits))
+
+
+@number(
+    "share of {how} releases after which the other thread is first: {GIL}",
+    frame="forced switching",
+    over={"how": ("demanded", "free")},
+)
+def first(forcing: pd.DataFrame, how: str) -> Estimate | None:
+    """The other thread had the GIL before the one that let go took it back: on demand, or before one."""
+    return location(done(forcing, interpreter=GIL)[how].to_numpy())
+
+
+def calls(timeline: dict) -> pd.DataFrame:
+    """How long each call of the server took beyond what it waited for. Columns call, begin, end (ns), intervals.
+
+    timeline: one row of the timelines. recv may return once the client has sent and the call has begun; send may return
+    at once.
+    """
+    sent = [start for start, _ in timeline["spans"]]
+    notes = timeline["server"]
+    received, replied = notes[0::2][-len(sent) :], notes[1::2][-len(sent) :]
+    rows = []
+    for turn in range(1, min(len(received), len(replied), len(sent))):
+        rows.append(("recv", max(sent[turn], replied[turn - 1]), received[turn]))
+        rows.append(("send", received[turn], replied[turn]))
+    table = pd.DataFrame(rows, columns=["call", "begin", "end"])
+    return table.assign(intervals=(table.end - table.begin) / 1e9 / DEFAULT_S)
+
+
+def calls_that_wait(timelines: pd.DataFrame, place: str) -> pd.DataFrame:
+    """A row for each process: shares of the calls of recv and of send that waited, shares of the requests in which none
+    of the two did, one, and both, and what a request lost in both, in switch intervals."""
+    rows = []
+    for timeline in done(timelines, interpreter=GIL, pinning=place).to_dict("records"):
+        each = {call: part.intervals.to_numpy() for call, part in calls(timeline).groupby("call")}
+        if not each:
+            continue
+        waited = {call: intervals > LONG for call, intervals in each.items()}
+        both = waited["recv"].astype(int) + waited["send"]
+        row = {call: float(of_call.mean()) for call, of_call in waited.items()}
+        row |= {count: float(np.mean(both == count)) for count in (0, 1, 2)}
+        rows.append(row | {"lost": float((each["recv"] + each["send"]).mean())})
+    return pd.DataFrame(rows, columns=["recv", "send", 0, 1, 2, "lost"])
+
+
+@number("share of calls of {column} that wait, threads {place}: {GIL}", over={"column": CALLS, "place": PLACES})
+@number("loss of a request, in switch intervals, threads on different cores: {GIL}", column="lost", place=TWO_CORES)
+def per_request(session: Session, column: str | int, place: str) -> Estimate | str:
+    """What the timelines show beside one CPU thread; or why they do not."""
+    return location(calls_that_wait(session.frame("timeline"), place)[column].to_numpy()) or not_placed(session)
+
+
+@number("requests that lose 2 switch intervals, in per cent, threads {place}: {GIL}", over={"place": PLACES})
+def lost_twice(session: Session, place: str) -> Estimate | str:
+    waited = calls_that_wait(session.frame("timeline"), place)
+    return location(100 * waited[2].to_numpy()) or not_placed(session)
+
+
+# ---- switch intervals ----
+
+
+def excess(sweeps: pd.DataFrame, interval: float, slack: str, *places: str) -> np.ndarray:
+    """What the median request takes beyond one switch interval, in µs, with the server's threads at one of these
+    places: one value for each process with requests enough."""
+    at_interval = done(sweeps, interval=interval, slack=slack, pinning=places)
+    return pd.to_numeric(at_interval.p50).dropna().to_numpy() - interval * 1e6
+
+
+@number("µs beyond an interval of {interval}, {case}: {GIL}", frame="timer slack", over=SHORT_AND_CASE)
+def beyond(slacks: pd.DataFrame, interval: float, case: tuple[str, ...]) -> Estimate | None:
+    """What the median request takes beyond one switch interval."""
+    return location(excess(slacks, interval, *case))
+
+
+@number("twice the µs beyond an interval of 1 µs, different cores, 1 ns: {GIL}", frame="timer slack")
+def twice_beyond(slacks: pd.DataFrame) -> Estimate | None:
+    return location(2 * excess(slacks, SHORTEST_S, *WITHOUT_SLACK))
+
+
+@number("µs beyond an interval of 10 µs that the timer slack adds: {GIL}", frame="timer slack")
+def added(slacks: pd.DataFrame) -> Estimate | None:
+    return difference(*(excess(slacks, 1e-5, *case) for case in (WITH_SLACK, WITHOUT_SLACK)))
+
+
+# ---- reference counts ----
+
+
+@number("ns for a reference count by {who}: {FREE_THREADED}", frame="reference counts", over={"who": COUNTED_BY})
+def count_by(counts: pd.DataFrame, who: str) -> Interval | None:
+    return positive(counts[who].to_numpy())
+
+
+@number("reference count by another thread / by the owner: {FREE_THREADED}", frame="reference counts")
+def foreign_count(counts: pd.DataFrame) -> Estimate | None:
+    return ratio(counts.foreign, counts.owner)

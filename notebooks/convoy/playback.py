@@ -5,14 +5,9 @@ import pandas as pd
 
 from ffilab.page import draw
 from ffilab.page.player import HAS, REQUEST, WAITS, Row, Scenes, clipped, digits, interval_over, recorded, threads  # noqa: F401
-from notebooks.convoy import results
+from notebooks.convoy import numbers
 from notebooks.convoy.experiment import DEFAULT_S
-from notebooks.convoy.figures import duration
-
-
-def cpu_threads(count: int) -> str:
-    return f"{count:.0f} CPU thread{'s' * (count != 1)}"
-
+from notebooks.convoy.figures import cpu_threads, duration
 
 SETTINGS = "switch interval", "beside the server"
 FIRST = duration(DEFAULT_S), cpu_threads(1)
@@ -26,7 +21,7 @@ FOUND = (
 
 def scenes(timelines: pd.DataFrame) -> Scenes:
     """The first requests of one process for each switch interval and number of CPU threads."""
-    found = results.done(timelines).sort_values(["interval", "count"], ascending=[False, True], kind="stable")
+    found = numbers.done(timelines).sort_values(["interval", "count"], ascending=[False, True], kind="stable")
     made: Scenes = {}
     for row in found.to_dict("records"):
         made.setdefault((duration(row["interval"]), cpu_threads(row["count"])), of_process(row))
@@ -35,7 +30,7 @@ def scenes(timelines: pd.DataFrame) -> Scenes:
 
 def of_process(timeline: dict) -> list[Row]:
     """Who had the GIL, who waited for it, and where a switch interval was over."""
-    interval, calls = timeline["interval"] * 1e9, results.waits(timeline)
+    interval, calls = timeline["interval"] * 1e9, numbers.calls(timeline)
     # A wait of the first request would begin before what was noted.
     spans = timeline["spans"][1 : 1 + REQUESTS]
     if len(calls) < 2 * len(spans) or not spans:
@@ -43,7 +38,7 @@ def of_process(timeline: dict) -> list[Row]:
     begin, end = spans[0][0], max(spans[-1][1], calls.end.iloc[2 * len(spans) - 1]) + interval / 5
     rows = [("client", REQUEST, *span) for span in spans]
     for call in calls.itertuples():
-        if call.end - call.begin > results.LONG * interval:
+        if call.end - call.begin > numbers.LONG * interval:
             rows.append(("server", WAITS, call.begin, call.end))
         # It lets go of the GIL at once: with the next call.
         rows.append(("server", HAS, call.end, call.end))

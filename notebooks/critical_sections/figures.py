@@ -1,29 +1,31 @@
 """What the chapter "Critical sections" shows: tables and figures."""
 
 import itertools
+from collections.abc import Iterable
 
 import pandas as pd
 
 from ffilab.judge.estimates import Interval
 from ffilab.judge.numbers import numbers_of
+from ffilab.judge.processes import chosen
 from ffilab.judge.sentences import sentences_of
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record, medians
 from ffilab.measure.session import Session
 from ffilab.page import draw
 from ffilab.setup.catalogue import FREE_THREADED, GIL, SOURCES, both_builds
-from notebooks.critical_sections import numbers, results
-from notebooks.critical_sections.experiment import FOREIGN, GIL_ON, ONE, OWN, PIECES
+from notebooks.critical_sections import numbers
+from notebooks.critical_sections.experiment import GIL_ON, IN_COMPANY, ONE, OWN
 
 
 def code_of_locks(code: list[dict]) -> pd.DataFrame:
     """A9: instructions from the headers of atomics, mutexes and critical sections, without the loop's."""
     rows = []
     for seen in code if isinstance(code, list) else []:
-        counted = results.code_in(code, seen["interpreter"], seen["what"])
+        counted = numbers.code_in(code, seen["interpreter"], seen["what"])
         if seen["what"] == EMPTY or isinstance(counted, str):
             continue
-        shown = {group: f"{counted[group]:.0f} ({counted[group] / counted['all']:.1%})" for group in results.HEADERS}
+        shown = {group: f"{counted[group]:.0f} ({counted[group] / counted['all']:.1%})" for group in numbers.HEADERS}
         rows.append(
             {"CPython": seen["interpreter"], "what": seen["what"], "instructions": f"{counted['all']:,.0f}", **shown}
         )
@@ -32,7 +34,7 @@ def code_of_locks(code: list[dict]) -> pd.DataFrame:
 
 def taxes(session: Session) -> pd.DataFrame:
     """The tax by version, beside what the documentation says."""
-    kinds = (*results.KINDS, "boundary", f"boundary, {GIL_ON}")
+    kinds = (*numbers.KINDS, "boundary", f"boundary, {GIL_ON}")
     return pd.DataFrame(
         {
             "version": f"{version}t / {version}",
@@ -64,6 +66,12 @@ def boundary_calls(session: Session) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def operation_ratios(record: Record, version: str, operations: Iterable[str]) -> pd.DataFrame:
+    """Each operation on the free-threaded build over the same with the GIL, of one version, and calls of the talk."""
+    ratios = {arm: numbers.net_ratio(record, version, arm) for arm in (*operations, *numbers.BOUNDARY_ARMS)}
+    return pd.DataFrame({"operation": arm, **vars(ratio.interval)} for arm, ratio in ratios.items() if ratio)
+
+
 def plot_operations(figure, ratios: pd.DataFrame) -> None:
     """One line per operation: time on the free-threaded build over time with the GIL."""
     axes = figure.subplots()
@@ -76,10 +84,10 @@ def plot_operations(figure, ratios: pd.DataFrame) -> None:
 
 def in_classes(record: Record, label: str, name: str) -> draw.Quantity | str:
     """ns of a piece; of each of two classes, if its layouts fall into two."""
-    cell = results.piece(name, label)
-    found = results.two_classes(medians(record.times(*cell))) if record.has(*cell) else []
+    cell = numbers.piece(name, label)
+    found = numbers.two_classes(medians(record.times(*cell))) if record.has(*cell) else []
     parts = [f"{draw.number(ns, ns / 100)} (on {number})" for ns, number in found]
-    return " or ".join(parts) or draw.Quantity(results.piece_cost(record, label, name))
+    return " or ".join(parts) or draw.Quantity(numbers.piece_cost(record, label, name))
 
 
 def pieces(record: Record) -> pd.DataFrame:
@@ -90,17 +98,17 @@ def pieces(record: Record) -> pd.DataFrame:
             **{f"{label}, ns": in_classes(record, label, name) for label in record.interpreters},
             "n (layouts)": len(record.kept),
         }
-        for name in [*PIECES, FOREIGN]
+        for name in numbers.PIECES
     )
 
 
-def locks_alone_and_shared(session: Session) -> pd.DataFrame:
+def locks_alone_and_shared(runs: pd.DataFrame) -> pd.DataFrame:
     """What the first picture draws: ns of each of two threads for each lock, on objects of their own, and on one
     object."""
     rows = []
     for name, shared in itertools.product(numbers.LOCKS, (OWN, ONE)):
-        if found := numbers.each_of_two(session, name, shared):
-            rows.append({"lock": name, "two threads on": shared, **vars(found)})
+        if ns := numbers.of_each(runs, name=name, shared=shared):
+            rows.append({"lock": name, "two threads on": shared, **vars(ns)})
     return pd.DataFrame(rows)
 
 
@@ -112,16 +120,17 @@ def plot_locks(figure, found: pd.DataFrame) -> None:
     draw.plain_ticks(axes.xaxis)
 
 
-def lock_table(runs: pd.DataFrame, scaled: pd.DataFrame, shared: str) -> pd.DataFrame:
+def lock_table(runs: pd.DataFrame, shared: str) -> pd.DataFrame:
     """What each lock costs a thread, ns: alone, and while others run; and the rate of two threads over that of one."""
-    rows = []
-    for found in scaled[(scaled.shared == shared) & (scaled.threads == 2)].itertuples():
-        which = {"name": found.name, "shared": shared}
-        row = {"lock": found.name, "1 thread, ns": draw.Quantity(results.alone(runs, threads=2, **which))}
-        for threads in sorted(set(runs[runs.shared == shared].threads)):
-            row[f"each of {threads}, ns"] = draw.Quantity(results.of_each(runs, threads=int(threads), **which))
-        rows.append(row | {"rate, 2 / 1": draw.Quantity(Interval.of(found)), "n": found.n})
-    return pd.DataFrame(rows)
+
+    def row(runs: pd.DataFrame, name: str) -> dict:
+        alone, gain = 1e9 / chosen(runs, name=name, threads=2).alone, numbers.gain(runs, name=name)
+        counts = sorted(set(runs.threads))
+        each = {f"each of {count}, ns": numbers.of_each(runs, int(count), name=name) for count in counts}
+        return {"1 thread, ns": numbers.positive(alone), **each, "rate, 2 / 1": gain, "n": gain.n}
+
+    table = draw.summary(chosen(runs, shared=shared), {"name": IN_COMPANY}, row, "")
+    return table.rename(columns={"name": "lock"})
 
 
 def note(session: Session) -> str:
@@ -129,24 +138,34 @@ def note(session: Session) -> str:
     return sentences_of(session)["calibration-note"]
 
 
-def scaling(found: pd.DataFrame) -> pd.DataFrame:
+def gains(runs: pd.DataFrame, label: str, names: Iterable[str]) -> pd.DataFrame:
+    """Rate of several threads over that of one in the same process, by name and case, with intervals."""
+
+    def row(runs: pd.DataFrame, **which) -> dict:
+        return vars(numbers.gain(runs, **which).interval)
+
+    by = {"name": names, "threads": (), "shared": ()}
+    return draw.summary(chosen(runs, interpreter=label, name=names), by, row)
+
+
+def scaling(rates: pd.DataFrame) -> pd.DataFrame:
     """Rate with several threads over the rate of one, a row for each name, a column for each case."""
-    cases = [f"{row.threads} threads, {row.shared}" for row in found.itertuples()]
-    shown = found.assign(case=cases, words=[draw.Quantity(Interval.of(row)) for row in found.itertuples()])
-    table = shown.pivot(index="name", columns="case", values="words").reindex(list(dict.fromkeys(found["name"])))
+    cases = [f"{row.threads} threads, {row.shared}" for row in rates.itertuples()]
+    shown = rates.assign(case=cases, words=[draw.Quantity(Interval.of(row)) for row in rates.itertuples()])
+    table = shown.pivot(index="name", columns="case", values="words").reindex(list(dict.fromkeys(rates["name"])))
     table = table[list(dict.fromkeys(cases))].fillna(draw.NOT_MEASURED).rename_axis(columns=None)
-    return table.assign(**{"n (processes)": found.groupby("name").n.min()}).reset_index()
+    return table.assign(**{"n (processes)": rates.groupby("name").n.min()}).reset_index()
 
 
-def two_threads(scaled: dict[str, pd.DataFrame]) -> pd.DataFrame:
+def two_threads(rates: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """The rows of two threads, of every interpreter."""
-    parts = [found[found.threads == 2].assign(interpreter=label) for label, found in scaled.items()]
+    parts = [of_label[of_label.threads == 2].assign(interpreter=label) for label, of_label in rates.items()]
     return pd.concat(parts, ignore_index=True)
 
 
-def plot_objects(figure, scaled: dict[str, pd.DataFrame]) -> None:
+def plot_objects(figure, rates: dict[str, pd.DataFrame]) -> None:
     """Python objects under two threads: rate over that of one thread, by interpreter."""
-    rows = two_threads(scaled)
+    rows = two_threads(rates)
     rows["label"] = rows.name + ", " + rows.shared
     axes = figure.subplots()
     draw.intervals(axes, rows, "label", "interpreter")

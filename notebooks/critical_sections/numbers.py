@@ -1,200 +1,397 @@
-"""The numbers of the chapter "Critical sections", by name, and its own controls. The rules: claims.toml,
-sentences.toml."""
+"""What the records of the chapter "Critical sections" say: its numbers by name, and its own controls. The rules:
+claims.toml, sentences.toml."""
 
 import itertools
 import math
-from functools import partial
+from collections.abc import Iterable
+from dataclasses import replace
 
+import numpy as np
+import pandas as pd
+
+from ffilab.judge import statistics
 from ffilab.judge.claims import declared
 from ffilab.judge.controls import Check
-from ffilab.judge.estimates import Counted, Interval, Location
-from ffilab.judge.numbers import Makers, at_once, numbers_of
+from ffilab.judge.estimates import Counted, Estimate, Interval, Location
+from ffilab.judge.numbers import Declarations, numbers_of
+from ffilab.judge.processes import chosen, ratio_of_groups
 from ffilab.judge.questions import NO, YES, above
 from ffilab.judge.rules import Size
+from ffilab.measure.plan import EMPTY
+from ffilab.measure.record import Record, medians
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL, SOURCES
 from notebooks.boundary import experiment as boundary
 from notebooks.critical_sections import experiment as e
-from notebooks.critical_sections import results
 
-# The versions that A6 names: the talk compared both builds of two. And the geometric means of its public data, by
-# version.
-A6 = next(claim for claim in declared("critical_sections").claims if claim.id == "A6")
-VERSIONS = tuple(dict.fromkeys(test.number.rpartition(" / ")[2] for test in A6.tests))
-PUBLISHED = {test.number.rpartition(" / ")[2]: test.published for test in A6.tests if isinstance(test, Size)}
+PAIR = (GIL, FREE_THREADED)
+VERSIONS = tuple(SOURCES)
+BUILDS = "{version}t / {version}"
+# The free-threaded build with its GIL off, and on, in the names of numbers.
+SWITCHED = {"": False, f", {e.GIL_ON}": True}
+COPIES = [("function call", "function call again")]
+# The call of the talk through its four bindings, and through the floor.
+TALK = {binding: boundary.name(binding, boundary.ANSWER) for binding in boundary.TALK}
+BOUNDARY_ARMS = [boundary.name(boundary.FLOOR, boundary.ANSWER), *TALK.values()]
+# The geometric means of the talk's public data, by version.
+PUBLISHED = {
+    test.number.rpartition(" / ")[2]: test.published
+    for claim in declared("critical_sections").claims
+    for test in claim.tests
+    if claim.id == "A6" and isinstance(test, Size)
+}
+# The interpreter's operations by what they do with an object: walk over it, write to it, or neither.
+ITERATING = tuple(name for name in e.OPERATIONS if "iterate" in name or "comprehension" in name)
+WRITING = ("attribute, write", "dict, write", "list, append and pop", "set, add")
+KINDS = {
+    "interpreter": tuple(e.OPERATIONS),
+    "iterating": ITERATING,
+    "writing": WRITING,
+    "the rest": tuple(name for name in e.OPERATIONS if name not in (*ITERATING, *WRITING)),
+}
+PIECES = (*e.PIECES, e.FOREIGN)
 LOCKS = ("atomic increment", "PyMutex", "pthread mutex", "critical section")
 # A8, our own cases: the slow piece, and the fast one. Then pairs that no claim names.
 PAIRS = (
     ("100 atomic increments", "100 increments under one PyMutex"),
     ("100 increments under one PyMutex", "one atomic addition of 100"),
     ("PyMutex", "atomic increment"),
+    ("critical section", "PyMutex"),
+    (e.FOREIGN, "reference count"),
 )
-FURTHER_PAIRS = (("critical section", "PyMutex"), (e.FOREIGN, "reference count"))
-# The bindings of the talk.
-TALK = [*boundary.TALK]
-# A8: ways to declare a function of ctypes.
-WAYS = (e.BOTH, e.OUT_OWN)
-# A9: what the talk's loop does beside the call.
-WRITE, APPEND = "dict, write", "list, append and pop"
-PYBIND11 = boundary.name("pybind11", boundary.ANSWER)
-# Groups of cases that two threads run at once: the experiment, the build, and each case with what the threads share.
+# Group of headers: the word in their names.
+HEADERS = {"atomics": "atomic", "mutexes": "lock", "critical sections": "critical_section"}
+number = Declarations()
+
+
+# ---- can this machine do two things at once? ----
+
+# Two must do so much more than one, at least. What two can do at most, how far an estimate may lie above it, and its
+# interval.
+FASTER, TWO, BEYOND, WIDE = 1.1, 2, 1.1, 1.5
+
+
+def controls(session: Session) -> list[Check]:
+    """Did two processes, and two threads that share nothing, do more than one, and no more than the cores can?
+
+    No claim rests on it; every sentence of the page on threads does.
+    """
+    runs, cores = session.frame("two at once"), session.machine["cores_usable"]
+    most = min(TWO, cores)
+    where = f"in {len(runs)} runs on {cores} cores" if cores > 1 else "on one core"
+    checks = []
+    for how in ("processes", "threads"):
+        gain = Location.of(runs[how].to_numpy()).interval
+        passed = above(gain, FASTER) == YES and gain.value <= BEYOND * most and above(gain, WIDE * most) == NO
+        shown = f"{gain.value:.2f} [{gain.low:.2f}, {gain.high:.2f}]" if gain.is_known else f"{gain.value:.2f}"
+        words = f"{shown} times the work of one, {where}"
+        checks.append(Check("two at once", f"two {how}", words, passed, abs(most - gain.value)))
+    return checks
+
+
+@number("failures of the calibration")
+def failures(session: Session) -> Counted:
+    return Counted(sum(not check.passed for check in controls(session)))
+
+
+@number("two threads of the calibration / one", frame="two at once", two_cores=True)
+def two_that_share_nothing(runs: pd.DataFrame) -> Interval:
+    return Location.of(runs.threads.to_numpy()).interval
+
+
+# ---- what one thread pays ----
+
+
+def net(record: Record, label: str, arm: str) -> np.ndarray:
+    """ns of an arm without its loop, one value for each layout. Between two builds the loop's own tax is no part of the
+    arm's."""
+    empty = f"{EMPTY} ({e.GIL_ON})" if arm.endswith(e.GIL_ON) else EMPTY
+    return medians(record.times(label, arm) - record.times(label, empty))
+
+
+def net_logs(record: Record, version: str, arm: str, gil_on: bool = False) -> np.ndarray | None:
+    """Logarithms of the time of an arm on the free-threaded build of a version over that with the GIL, both without
+    their loops, by layout: NaN where nothing is left of one. None if one was not timed.
+
+    gil_on: of the free-threaded build with the GIL switched on.
+    """
+    slow, fast = (f"{version}t", f"{arm}, {e.GIL_ON}" if gil_on else arm), (version, arm)
+    if not (record.has(*slow) and record.has(*fast)):
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log(net(record, *slow) / net(record, *fast))
+
+
+@number(f"{{arm}}, {boundary.ANSWER}: {FREE_THREADED} / {GIL}", timed="single", over={"arm": TALK}, version=GIL)
+def net_ratio(record: Record, version: str, arm: str) -> Location | None:
+    """An arm on the free-threaded build over the same with the GIL, over layouts; None if one was not timed."""
+    logs = net_logs(record, version, arm)
+    return None if logs is None else statistics.over_units(record, logs, log=True)
+
+
+def tax(record: Record, version: str, arms: Iterable[str], gil_on: bool = False) -> Location | None:
+    """Geometric mean over arms of time on the free-threaded build over time with the GIL; None if none was timed."""
+    logs = [log for arm in arms if (log := net_logs(record, version, arm, gil_on)) is not None]
+    if not logs:
+        return None
+    # Where a layout lacks an arm, as its core had company, the others of the layout stand for it: arms differ in their
+    # level.
+    frame = pd.DataFrame(logs).replace([np.inf, -np.inf], np.nan)
+    centres = medians(frame.to_numpy())
+    return statistics.over_units(record, centres.mean() + frame.sub(centres, axis=0).mean().to_numpy(), log=True)
+
+
+def lacking(labels: list[str], version: str) -> str:
+    """Why two builds of a version are no pair among these interpreters."""
+    absent = [label for label in (version, f"{version}t") if label not in labels]
+    if not absent:
+        return f"no binding was built alike for {version} and {version}t"
+    return f"CPython {' and '.join(absent)} (KERNELS=all compiles every interpreter of the book, and measures on it)"
+
+
+@number(f"{{kind}}, {BUILDS}", timed="single", over={"version": VERSIONS, "kind": KINDS})
+def tax_of_kind(record: Record, version: str, kind: Iterable[str]) -> Location | str:
+    return tax(record, version, kind) or lacking(record.interpreters, version)
+
+
+def alike(session: Session, version: str) -> list[str]:
+    """The talk's bindings that are the same on both builds of a version."""
+    stand_ins = session.observed("bindings by a stand-in")
+    others = {binding for label in (version, f"{version}t") for binding in stand_ins.get(label, {})}
+    return [binding for binding in boundary.TALK if binding not in others]
+
+
+@number(f"boundary{{gil_on}}, {BUILDS}", over={"version": VERSIONS, "gil_on": SWITCHED})
+def tax_of_calls(session: Session, version: str, gil_on: bool) -> Location | str:
+    record, arms = session.timed("single"), [TALK[binding] for binding in alike(session, version)]
+    return tax(record, version, arms, gil_on) or lacking(record.interpreters, version)
+
+
+@number(f"as the talk ran it{{gil_on}}, {BUILDS}", over={"version": VERSIONS, "gil_on": SWITCHED})
+def as_the_talk_ran_it(session: Session, version: str, gil_on: bool) -> Location | str:
+    """A6 by the talk's method: the geometric mean over its bindings of mean over mean, process by process."""
+    runs = session.frame("single calls, as the talk ran them")
+    slow = chosen(runs, interpreter=f"{version}t", gil=e.GIL_ON if gil_on else e.AS_BUILT)
+    fast = chosen(runs, interpreter=version)
+    used = [binding for binding in alike(session, version) if binding in runs]
+    n = min(len(slow), len(fast))
+    logs = np.log(slow[used].to_numpy(float)[:n] / fast[used].to_numpy(float)[:n])
+    logs = logs[:, ~np.isnan(logs).all(axis=0)]
+    return Location.of(logs.mean(axis=1), log=True) if logs.size else lacking(session.interpreters, version)
+
+
+@number(f"published, {BUILDS}", over={"version": VERSIONS})
+def published(_: Session, version: str) -> Counted | None:
+    return Counted(PUBLISHED[version]) if version in PUBLISHED else None
+
+
+@number(
+    f"published is farther from the GIL off than on, {{how}}, {BUILDS}",
+    over={"version": VERSIONS, "how": ("boundary", "as the talk ran it")},
+)
+def farther(session: Session, version: str, how: str) -> Counted | None:
+    """A6: by how much the published number is farther from what was measured with the GIL off than with it on: of
+    logarithms."""
+    names = (how, f"{how}, {e.GIL_ON}", "published")
+    estimates = [numbers_of(session)[f"{name}, {version}t / {version}"].estimate for name in names]
+    if not all(estimates):
+        return None
+    off, on, published = (math.log(estimate.interval.value) for estimate in estimates)
+    return Counted(abs(off - published) - abs(on - published))
+
+
+# ---- pieces of C, alone ----
+
+
+def piece(name: str, label: str = FREE_THREADED) -> tuple[str, str]:
+    """The cell of a piece."""
+    return label, f"{name}, in C"
+
+
+@number("{name}, ns on {label}", timed="single", over={"label": PAIR, "name": PIECES})
+def piece_cost(record: Record, label: str, name: str) -> Interval | None:
+    """Nanoseconds of one loop of a piece, from which no loop is to be taken off, as no Python is in it; None if
+    missing."""
+    return statistics.per_call(record, piece(name, label)) if record.has(*piece(name, label)) else None
+
+
+@number("{pair}", timed="single", over={"pair": {f"{slow} / {fast}": (slow, fast) for slow, fast in PAIRS}})
+def pieces_compared(record: Record, pair: tuple[str, str]) -> Location | None:
+    """Time of one piece over that of another, each for one loop of it; None if one is missing.
+
+    Where layouts fall into two classes no centre of them is one that a reader will see: then it is their mean, with its
+    error.
+    """
+    cells = [piece(name) for name in pair]
+    if not all(record.has(*cell) for cell in cells):
+        return None
+    found, values = statistics.ratio_over_units(record, *cells), statistics.log_ratios(record, *cells)
+    if not two_classes(np.exp(values)):
+        return found
+    plain = Location.mean(values[np.isfinite(values)], log=True)
+    return replace(
+        found, centre=plain.centre, error=max(found.error, plain.error), freedom=min(found.freedom, plain.freedom)
+    )
+
+
+# Two classes are layouts with nothing in between: a gap of so many of the typical distance within a class, and of so
+# much of the number itself. One layout alone is no class.
+APART, WORTH_A_CLASS = 5, 0.2
+
+
+def two_classes(values: np.ndarray) -> list[tuple[float, int]]:
+    """Median and number of the values of each of two classes, the lower first; empty if the values are one class."""
+    ordered = np.sort(np.log(values[np.isfinite(values)]))
+    if len(ordered) < 6:
+        return []
+    cut = int(np.argmax(np.diff(ordered)[1:-1])) + 2
+    low, high = ordered[:cut], ordered[cut:]
+    within = float(np.median(np.abs(np.concatenate([low - np.median(low), high - np.median(high)]))))
+    if high[0] - low[-1] <= max(APART * within, math.log1p(WORTH_A_CLASS)):
+        return []
+    return [(math.exp(float(np.median(part))), len(part)) for part in (low, high)]
+
+
+# ---- two threads at once ----
+
+
+def positive(values: pd.Series) -> Interval | None:
+    """Centre of durations, by their logarithms: no bound is below nothing. None if there are no values."""
+    return Location.of(np.log(values.to_numpy(dtype=float)), log=True).interval if len(values) else None
+
+
+@number(
+    "{name}, {shared}: ns of each of two threads",
+    frame="locks in company",
+    two_cores=True,
+    over={"name": LOCKS, "shared": (e.OWN, e.ONE)},
+)
+def of_each(runs: pd.DataFrame, threads: int = 2, **which) -> Interval | None:
+    """ns of one operation of each thread while all run, in the processes that `which` chooses; None if there are
+    none."""
+    return positive(1e9 * threads / chosen(runs, threads=threads, **which).together)
+
+
+@number(f"PyMutex / atomic increment, two threads on {e.ONE}", frame="locks in company", two_cores=True)
+def rivals(runs: pd.DataFrame) -> Estimate | None:
+    """ns of an increment of each of two threads on one object, under one lock over another, in processes of their
+    own."""
+    rates = [chosen(runs, name=name, shared=e.ONE, threads=2).together for name in ("PyMutex", "atomic increment")]
+    if not all(map(len, rates)):
+        return None
+    return ratio_of_groups(*(-np.log(of_lock.to_numpy(dtype=float)) for of_lock in rates))
+
+
+def company(what: str, label: str, names: Iterable[str], *sharing: str) -> dict[str, dict]:
+    """Cases that two threads run at once, by the names of their numbers."""
+    where = {"title": f"{what} in company", "interpreter": label}
+    return {
+        f"{name}, {shared}: two threads / one on {label}": {**where, "name": name, "shared": shared}
+        for name, shared in itertools.product(names, sharing)
+    }
+
+
 SHARED = {"own": e.OWN, "foreign": e.MADE_ELSEWHERE, "one": e.ONE}
 COMPANY = {
-    **{
-        f"{what}-{who}": (f"{what} in company", FREE_THREADED, [(name, shared) for name in names])
-        for what, names in (("locks", e.IN_COMPANY), ("objects", e.OBJECTS))
-        for who, shared in SHARED.items()
-    },
-    "objects-gil": ("objects in company", GIL, [*itertools.product(e.OBJECTS, (e.ONE, e.OWN))]),
-    "bindings": ("bindings in company", FREE_THREADED, [(name, e.ONE) for name in boundary.BINDINGS]),
-    "texts": ("texts in company", FREE_THREADED, [(name, e.ONE) for name in e.TEXTS if name != e.KNOWN_NAME]),
+    **{f"locks-{who}": company("locks", FREE_THREADED, e.IN_COMPANY, shared) for who, shared in SHARED.items()},
+    **{f"objects-{who}": company("objects", FREE_THREADED, e.OBJECTS, shared) for who, shared in SHARED.items()},
+    "objects-gil": company("objects", GIL, e.OBJECTS, e.ONE, e.OWN),
+    "bindings": company("bindings", FREE_THREADED, boundary.BINDINGS, e.ONE),
+    "texts": company("texts", FREE_THREADED, [name for name in e.TEXTS if name != e.KNOWN_NAME], e.ONE),
 }
+# And the control of the texts.
+CASES = company("texts", FREE_THREADED, [e.KNOWN_NAME], e.ONE)
+CASES |= {name: case for cases in COMPANY.values() for name, case in cases.items()}
 # A second thread that brings less than a fifth of a thread brings nothing of interest.
 WORTH = 1.2
 
 
-def controls(session: Session) -> list[Check]:
-    """Can this machine do two things at once? What the page says of threads rests on it, and no part of a claim."""
-    return results.calibrated(session.frame("two at once"), session.machine["cores_usable"])
+@number("{case}", two_cores=True, over={"case": CASES})
+def in_company(session: Session, title: str, **which) -> Location | None:
+    return gain(session.frame(title), **which)
 
 
-def numbers(session: Session) -> Makers:
-    made: Makers = {}
-
-    def single(name: str, make, *arguments) -> None:
-        """A number of what was timed on one thread."""
-        made[name] = lambda: make(session.timed("single"), *arguments)
-
-    for version in SOURCES:
-        pair = f"{version}t / {version}"
-        for kind in results.KINDS:
-            made[f"{kind}, {pair}"] = partial(tax, session, version, kind)
-        for gil, on in (("", False), (f", {e.GIL_ON}", True)):
-            made[f"boundary{gil}, {pair}"] = partial(tax, session, version, "boundary", on)
-            made[f"as the talk ran it{gil}, {pair}"] = partial(single_calls, session, version, on)
-        made[f"published, {pair}"] = lambda version=version: (
-            Counted(PUBLISHED[version]) if version in PUBLISHED else None
-        )
-        for how in ("boundary", "as the talk ran it"):
-            made[f"published is farther from the GIL off than on, {how}, {pair}"] = partial(farther, session, how, pair)
-    for binding in TALK:
-        arm = boundary.name(binding, boundary.ANSWER)
-        cells = (FREE_THREADED, arm), (GIL, arm)
-        single(f"{binding}, {boundary.ANSWER}: {FREE_THREADED} / {GIL}", results.net_ratio, *cells)
-
-    for label, name in itertools.product((GIL, FREE_THREADED), (*e.PIECES, e.FOREIGN)):
-        single(f"{name}, ns on {label}", results.piece_cost, label, name)
-    for slow, fast in dict.fromkeys((*PAIRS, *FURTHER_PAIRS)):
-        single(f"{slow} / {fast}", results.pieces_compared, slow, fast)
-
-    made["failures of the calibration"] = lambda: Counted(sum(not check.passed for check in controls(session)))
-    # They share nothing.
-    made["two threads of the calibration / one"] = lambda: (
-        Location.of(session.frame("two at once").threads.to_numpy()).interval
-    )
-    for title, label, cases in COMPANY.values():
-        for name, shared in cases:
-            made[of_two(name, shared, label)] = partial(rate_of_two, session, title, label, name, shared)
-    made[of_two(e.KNOWN_NAME, e.ONE, FREE_THREADED)] = partial(
-        rate_of_two, session, "texts in company", FREE_THREADED, e.KNOWN_NAME, e.ONE
-    )
-    for name in e.CTYPES:
-        made[f"ctypes, {name}: two threads / one on {FREE_THREADED}"] = partial(
-            rate_of_two, session, "ctypes, apart", FREE_THREADED, name, e.OWN
-        )
-    made["share of objects with the GIL that gain"] = partial(share, session, "objects-gil", "more")
-    made["share of texts that lose"] = partial(share, session, "texts", "less")
-    made["share of texts left open"] = partial(share, session, "texts", "open")
-    for name, shared in itertools.product(LOCKS, (e.OWN, e.ONE)):
-        made[f"{name}, {shared}: ns of each of two threads"] = partial(each_of_two, session, name, shared)
-    made[f"PyMutex / atomic increment, two threads on {e.ONE}"] = lambda: results.rivals(
-        session.frame("locks in company"), "PyMutex", "atomic increment"
-    )
-
-    looked_at = itertools.product((GIL, FREE_THREADED), (e.PYO3_CALL, WRITE, APPEND))
-    for label, what in (*looked_at, (FREE_THREADED, e.PYO3_CALL_GIL_ON)):
-        for name, group in (
-            ("instructions of", "all"),
-            ("instructions of atomics in", "atomics"),
-            ("instructions of locks in", "locks"),
-            ("share of atomics in", "share"),
-        ):
-            made[f"{name} {what} on {label}"] = partial(instructions, session, label, what, group)
-    return made | {name: at_once(session, make) for name, make in made.items() if "two threads" in name}
-
-
-def tax(session: Session, version: str, what: str, gil_on: bool = False) -> Location | str:
-    """The free-threaded build over the one with the GIL, on a kind of operations or the talk's calls; or why it is not
-    known."""
-    record = session.timed("single")
-    arms = results.KINDS.get(what) or results.talk_arms(version, session.observed("bindings by a stand-in"))
-    return results.tax(record, version, list(arms), gil_on) or lacking(record.interpreters, version)
-
-
-def single_calls(session: Session, version: str, gil_on: bool) -> Location | str:
-    """The free-threaded build over the one with the GIL on the talk's calls, by its method; or why it is not known."""
-    runs, stand_ins = session.frame("single calls, as the talk ran them"), session.observed("bindings by a stand-in")
-    found = results.as_run(runs, version, e.GIL_ON if gil_on else e.AS_BUILT, stand_ins)
-    return found or lacking(session.interpreters, version)
-
-
-def lacking(session_has: list[str], version: str) -> str:
-    """Why two builds of a version are no pair here."""
-    labels = [label for label in (version, f"{version}t") if label not in session_has]
-    if not labels:
-        return f"no binding was built alike for {version} and {version}t"
-    return f"CPython {' and '.join(labels)} (KERNELS=all compiles every interpreter of the book, and measures on it)"
-
-
-def farther(session: Session, how: str, pair: str) -> Counted | None:
-    """A6: by how much the published number is farther from what was measured with the GIL off than with it on: of
-    logarithms."""
-    names = (how, f"{how}, {e.GIL_ON}", "published")
-    found = [number.interval.value for name in names if (number := numbers_of(session)[f"{name}, {pair}"].estimate)]
-    if len(found) < len(names):
-        return None
-    off, on, published = map(math.log, found)
-    return Counted(abs(off - published) - abs(on - published))
-
-
-def of_two(name: str, shared: str, label: str) -> str:
-    return f"{name}, {shared}: two threads / one on {label}"
-
-
-def rate_of_two(session: Session, title: str, label: str, name: str, shared: str) -> Location | None:
-    return results.rate_of_two(session.frame(title), interpreter=label, name=name, shared=shared)
-
-
-def each_of_two(session: Session, name: str, shared: str) -> Interval | None:
-    return results.of_each(session.frame("locks in company"), name=name, shared=shared, threads=2)
+@number(
+    "ctypes, {name}: two threads / one on {FREE_THREADED}",
+    frame="ctypes, apart",
+    two_cores=True,
+    over={"name": tuple(e.CTYPES)},
+    interpreter=FREE_THREADED,
+)
+def gain(runs: pd.DataFrame, threads: int = 2, **which) -> Location | None:
+    """Rate of several threads over that of one, in the processes that `which` chooses; None if there are none."""
+    part = chosen(runs, threads=threads, **which)
+    return Location.of(np.log(part.together / part.alone).to_numpy(), log=True) if len(part) else None
 
 
 def by_gain(session: Session, group: str) -> dict[str, dict[str, Interval]]:
     """Cases by what a second thread brings: more in total, less, nothing of interest, or what the interval leaves open;
     each by how a sentence calls it."""
-    found: dict[str, dict[str, Interval]] = {"more": {}, "less": {}, "no more": {}, "open": {}}
-    _, label, cases = COMPANY[group]
-    rates = {
-        f"{name} ({shared})" if group == "objects-gil" else name: rate.interval
-        for name, shared in cases
-        if (rate := numbers_of(session)[of_two(name, shared, label)].estimate)
-    }
-    for name, rate in rates.items():
-        gain = {YES: "more", NO: "less"}.get(above(rate, 1.0), "no more" if above(rate, WORTH) == NO else "open")
-        found[gain][name] = rate
-    return found
+    cases: dict[str, dict[str, Interval]] = {"more": {}, "less": {}, "no more": {}, "open": {}}
+    for name, case in COMPANY[group].items():
+        if estimate := numbers_of(session)[name].estimate:
+            rate = estimate.interval
+            brings = {YES: "more", NO: "less"}.get(above(rate, 1.0), "no more" if above(rate, WORTH) == NO else "open")
+            words = f"{case['name']} ({case['shared']})" if group == "objects-gil" else case["name"]
+            cases[brings][words] = rate
+    return cases
 
 
-def share(session: Session, group: str, gain: str) -> Counted | None:
+@number("share of objects with the GIL that gain", group="objects-gil", brings="more")
+@number("share of texts that lose", group="texts", brings="less")
+@number("share of texts left open", group="texts", brings="open")
+def share(session: Session, group: str, brings: str) -> Counted | None:
     """Of the cases of a group, how many gain so; None if there are none."""
-    found = by_gain(session, group)
-    n = sum(map(len, found.values()))
-    return Counted(len(found[gain]) / n) if n else None
+    cases = by_gain(session, group)
+    n = sum(map(len, cases.values()))
+    return Counted(len(cases[brings]) / n) if n else None
 
 
+# ---- A9: instructions of locks ----
+
+
+def code_in(code: list[dict] | str, label: str, what: str) -> dict[str, float] | str:
+    """Instructions of a call or operation by the group of their header, and of all of it; or why they are not known.
+
+    Without those of the loop, whose own atomics would pass for the call's.
+    """
+    if isinstance(code, str):
+        return code
+    counted = {}
+    for row in code:
+        if row["interpreter"] == label and row["what"] in (what, EMPTY):
+            if "reason" in row:
+                return row["reason"]
+            files = row["by_file"].items()
+            counted[row["what"]] = {"all": sum(n for _, n in files)} | {
+                group: sum(n for file, n in files if word in file and "clock" not in file)
+                for group, word in HEADERS.items()
+            }
+    # A difference of averages over loops: what is below a hundredth of an instruction is none.
+    left = {group: round(counted[what][group] - n, 2) + 0.0 for group, n in counted[EMPTY].items()}
+    return {**left, "locks": left["mutexes"] + left["critical sections"]}
+
+
+COUNTS = {
+    "instructions of": "all",
+    "instructions of atomics in": "atomics",
+    "instructions of locks in": "locks",
+    "share of atomics in": "share",
+}
+# The call, and what the talk's loop does beside it.
+LOOKED_AT = (e.PYO3_CALL, "dict, write", "list, append and pop")
+
+
+@number("{group} {what} on {label}", over={"label": PAIR, "what": LOOKED_AT, "group": COUNTS})
+@number(
+    f"{{group}} {e.PYO3_CALL_GIL_ON} on {FREE_THREADED}",
+    over={"group": COUNTS},
+    label=FREE_THREADED,
+    what=e.PYO3_CALL_GIL_ON,
+)
 def instructions(session: Session, label: str, what: str, group: str) -> Counted | str:
-    """A9: of a call or operation, without its loop; or why they are not known."""
-    found = results.code_in(session.observed("code of locks"), label, what)
-    if isinstance(found, str):
-        return found
-    return Counted(found["atomics"] / found["all"] if group == "share" else found[group])
+    """Of a call or operation, without its loop; or why they are not known."""
+    counted = code_in(session.observed("code of locks"), label, what)
+    if isinstance(counted, str):
+        return counted
+    return Counted(counted["atomics"] / counted["all"] if group == "share" else counted[group])

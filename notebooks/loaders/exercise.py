@@ -7,7 +7,7 @@ from _ctypes import FUNCFLAG_PYTHONAPI as KEEPS_ATTACHED
 import pandas as pd
 
 from ffilab.judge import statistics
-from ffilab.judge.estimates import Interval
+from ffilab.judge.processes import chosen
 from ffilab.judge.questions import OPEN, YES, above
 from ffilab.judge.rules import Side
 from ffilab.judge.selfcheck import correct_then_fast
@@ -17,9 +17,8 @@ from ffilab.measure.record import Record
 from ffilab.measure.session import Session
 from ffilab.page import draw
 from ffilab.setup.catalogue import GIL
-from notebooks.loaders import results
-from notebooks.loaders.experiment import LIBRARY, SLEEP_MS, bring_about, call, counting
-from notebooks.loaders.results import LOADERS
+from notebooks.loaders import numbers
+from notebooks.loaders.experiment import LIBRARY, LOADERS, SLEEP_MS, bring_about, call, counting
 
 SOLVED = {
     "choose-loaders": r"\ACorrect\.\n(Fast|Either)\b",
@@ -50,22 +49,23 @@ def check_choice(choice: dict[str, str], record: Record, shares: pd.DataFrame, e
         return [f"Still open: {', '.join(open_)}. Choose 'CDLL' or 'PyDLL' for each."]
     wrong = []
     if choice["PyList_New"] == "CDLL":
-        crashes = results.row_of(ends, GIL, "CDLL").crashes
+        crashes = numbers.crashes(ends, GIL, "CDLL")
         wrong.append(
             f"Not correct: PyList_New needs an attached thread state, and CDLL detaches it. Of {crashes.trials} "
             f"processes here that did this, {crashes.events} crashed."
         )
     if choice["sleep_ms"] == "PyDLL":
-        kept = results.row_of(shares, GIL, "PyDLL").value
+        kept = chosen(shares, interpreter=GIL, loader="PyDLL").value.item()
         wrong.append(
             "Not good enough: PyDLL keeps the GIL while sleep_ms sleeps. Here another thread kept "
             f"{kept:.1%} of its speed meanwhile."
         )
-    return wrong or ["Correct.", speed("noop", choice["noop"], results.comparison(record, GIL, "noop").difference)]
+    return wrong or ["Correct.", speed("noop", choice["noop"], record)]
 
 
-def speed(function: str, loader: str, difference: Interval) -> str:
-    """Is this the cheaper loader? difference: CDLL - PyDLL, in ns."""
+def speed(function: str, loader: str, record: Record) -> str:
+    """Is this the cheaper loader for the function?"""
+    difference = numbers.price(record, GIL, function).interval
     dearer = above(difference, 0)
     if dearer == OPEN:
         return f"Either loader will do for {function}: too close to call."
@@ -83,7 +83,7 @@ def check_program(session: Session, program: str, record: Record) -> list[str]:
     if wrong:
         return wrong
     loader = "PyDLL" if found["halve"]["attached"] else "CDLL"
-    return ["Correct: all three tasks end as they should.", speed("halve", loader, price(record))]
+    return ["Correct: all three tasks end as they should.", speed("halve", loader, record)]
 
 
 def tried(program: str) -> list[dict]:
@@ -108,20 +108,14 @@ def check_sleep(session: Session, mine: str) -> list[str]:
         return [f"Not correct: a call of your sleep_ms did not come back ({how}). Is the thread state attached again?"]
     if (runs["elapsed.call"] < 2 * SLEEP_MS * 1e6).any():
         return ["Not correct: your sleep_ms comes back too early."]
-    kept = results.shares_kept(runs)
     # Beside a call that blocks it keeps next to nothing.
     rule = Side("share", direction="above", null=0.0, interest=0.5)
-    share = results.row_of(kept, GIL, "PyDLL").estimate
+    share = numbers.share_kept(runs, GIL, "PyDLL")
     wrong = fault_of(rule, share, "while your sleep_ms sleeps, another thread does not keep half of its speed")
     ours, theirs = call("PyDLL", "noop"), call("PyDLL", "noop", library, more=", mine")
     record = session.time("my library", [ours, theirs], [GIL])
     draw.arms(record)
     return correct_then_fast(wrong, statistics.compare(record, (GIL, theirs.name), (GIL, ours.name)))
-
-
-def price(record: Record) -> Interval:
-    """CDLL - PyDLL of halve with the GIL, in ns."""
-    return results.comparison(record, GIL, "halve").difference
 
 
 def fault(task: str, row: dict) -> str:

@@ -1,46 +1,57 @@
 """What the chapter "CDLL and PyDLL" shows: tables and figures."""
 
+import itertools
+
 import matplotlib.pyplot as plt
 import pandas as pd
 
 from ffilab.judge import statistics
-from ffilab.judge.estimates import Interval
+from ffilab.judge.estimates import Interval, Share
+from ffilab.judge.processes import chosen
 from ffilab.judge.questions import YES, above
-from ffilab.measure.plan import EMPTY
-from ffilab.measure.record import Record, medians
+from ffilab.measure.record import Record
 from ffilab.page import draw
-from ffilab.setup.catalogue import FREE_THREADED, GIL
-from notebooks.loaders import results
-from notebooks.loaders.results import LOADERS
+from notebooks.loaders import numbers
+from notebooks.loaders.experiment import DECLARED, ON
+from notebooks.loaders.numbers import FUNCTIONS, LOADERS, PAIR, by_condition
 
 
-def as_run(found: pd.DataFrame, unit: str, over: str) -> pd.DataFrame:
-    """What the talk's program prints: the first run, the ratio that it gives, and that of all runs."""
-    other = LOADERS[over == LOADERS[0]]
-    shown = "{:.3f}" if unit == "s" else "{:,.0f}"
-    return pd.DataFrame(
-        {
-            "CPython": found.interpreter,
-            **{f"{loader}, {unit}": found[loader].map(shown.format) for loader in LOADERS},
-            f"{over} / {other}": [f"{ratios.iloc[0]:.3f}" for ratios in found.ratios],
-            "over all runs": [draw.Quantity(one.at()) for one in found.estimate],
-            "n (processes)": [one.n for one in found.estimate],
+def as_run(runs: pd.DataFrame, value: str) -> pd.DataFrame:
+    """What the talk's program prints: the first round, the ratio that it gives, and that of all rounds. value:
+    `seconds`, or `iterations`."""
+    one, other = numbers.AS_RUN[value]
+    unit, shown = ("s", "{:.3f}") if value == "seconds" else (value, "{:,.0f}")
+
+    def row(runs: pd.DataFrame, interpreter: str) -> dict:
+        first = numbers.rounds(runs, interpreter, value).iloc[0]
+        estimate = numbers.as_run(runs, interpreter, value)
+        return {
+            **{f"{loader}, {unit}": shown.format(first[loader]) for loader in LOADERS},
+            f"{one} / {other}": f"{first.ratio:.3f}",
+            "over all runs": estimate,
+            "n (processes)": estimate.n,
         }
-    )
+
+    return draw.summary(by_condition(runs), {"interpreter": ()}, row, "")
 
 
 def ratios(record: Record) -> pd.DataFrame:
-    """What CDLL costs, by condition and function."""
+    """What CDLL costs, by condition and function: those of this page, and those that a reader has added."""
+    names = {cell.partition("/")[2].partition(" ")[2] for cell in record.loops}
+    added = sorted(name for name in names - {*FUNCTIONS, *DECLARED} if not name.endswith(ON))
+    asked = itertools.product((*record.interpreters, numbers.SWITCHED), (*FUNCTIONS, *added))
+    measured = [pair for pair in asked if all(record.has(*cell) for cell in numbers.cells(*pair))]
+    comparisons = {pair: numbers.comparison(record, *pair) for pair in measured}
     return pd.DataFrame(
         {
             "CPython": label,
             "function": function,
-            "CDLL / PyDLL": draw.Quantity(found.ratio),
-            "without the loop": draw.Quantity(found.net_ratio),
-            "CDLL - PyDLL, ns": draw.Quantity(found.difference),
-            "n (layouts)": found.estimate.n,
+            "CDLL / PyDLL": draw.Quantity(comparison.ratio),
+            "without the loop": draw.Quantity(comparison.net_ratio),
+            "CDLL - PyDLL, ns": draw.Quantity(comparison.difference),
+            "n (layouts)": comparison.estimate.n,
         }
-        for label, function, found in results.comparisons(record)
+        for (label, function), comparison in comparisons.items()
     )
 
 
@@ -49,6 +60,15 @@ def listing(rows: pd.DataFrame, by: str, unit: str = "") -> str:
     return "; ".join(
         f"{getattr(row, by)} on {row.interpreter} {draw.text(Interval.of(row), unit)}" for row in rows.itertuples()
     )
+
+
+def prices(record: Record) -> pd.DataFrame:
+    """What CDLL takes more for every interpreter and function, in ns; n is the number of layouts."""
+    rows = []
+    for label, function in itertools.product(record.interpreters, ("noop", *numbers.OTHERS)):
+        price = numbers.price(record, label, function)
+        rows.append({"interpreter": label, "function": function, **vars(price.interval), "n": price.n})
+    return pd.DataFrame(rows)
 
 
 def plot_prices(figure, prices: pd.DataFrame) -> None:
@@ -60,15 +80,15 @@ def plot_prices(figure, prices: pd.DataFrame) -> None:
 
 def carried(record: Record, prices: pd.DataFrame) -> pd.DataFrame:
     """What noop says of the price of each function, and by how much it is off."""
-    missed = {label: results.misses(record, label) for label in record.interpreters}
+    missed = {label: numbers.misses(record, label) for label in record.interpreters}
     return pd.DataFrame(
         {
             "CPython": row.interpreter,
             "function": row.function,
             "CDLL - PyDLL, ns": draw.Quantity(Interval.of(row)),
             **{
-                f"error with noop's {what}, ns": draw.Quantity(found[row.function]) if row.function in found else ""
-                for what, found in missed[row.interpreter].items()
+                f"error with noop's {way}, ns": draw.Quantity(off[row.function]) if row.function in off else ""
+                for way, off in missed[row.interpreter].items()
             },
             "n (layouts)": row.n,
         }
@@ -80,10 +100,9 @@ def timeline(record: Record) -> pd.DataFrame:
     """The parts of one call of noop, in ns: what ctypes takes in both loaders (the loop is taken off), what CDLL takes
     more, and the bounds of the end of the call through CDLL."""
     rows = []
-    for label in (GIL, FREE_THREADED):
-        attached = medians(record.times(label, "PyDLL noop") - record.times(label, EMPTY))
-        takes = statistics.over_units(record, attached).at().value
-        price = results.comparison(record, label, "noop").difference
+    for label in PAIR:
+        takes = statistics.over_units(record, numbers.attached(record, label, "noop")).interval.value
+        price = numbers.price(record, label, "noop").interval
         for loader in LOADERS:
             more = price if loader == "CDLL" and above(price, 0) == YES else Interval(0.0, 0.0, 0.0)
             ends = {"low": takes + more.low, "high": takes + more.high}
@@ -116,6 +135,20 @@ def plot_timeline(figure, parts: pd.DataFrame) -> None:
     figure.legend(named, ("ctypes, attached", "detach, attach", "the C function"), loc="outside upper center", ncols=3)
 
 
+def shares(runs: pd.DataFrame) -> pd.DataFrame:
+    """What the counting thread keeps of its speed beside a call, and its longest pause."""
+    return pd.DataFrame(
+        {
+            "interpreter": label,
+            "loader": loader,
+            **vars(numbers.share_kept(part, label, loader).interval),
+            "pause_ms": numbers.pause(part, label, loader).value,
+            "runs": len(part),
+        }
+        for (label, loader), part in by_condition(runs).groupby(["interpreter", "loader"])
+    )
+
+
 def plot_shares(figure, shares: pd.DataFrame) -> None:
     axes = figure.subplots()
     draw.intervals(axes, shares, "interpreter", "loader")
@@ -123,23 +156,25 @@ def plot_shares(figure, shares: pd.DataFrame) -> None:
 
 
 def loader_table(record: Record, shares: pd.DataFrame, ends: pd.DataFrame) -> pd.DataFrame:
-    """The talk's loader table with the values of this run."""
-    rows = []
-    for row in ends.itertuples():
-        kept = results.row_of(shares, row.interpreter, row.loader)
-        bounds = {what: share.at() for what, share in (("crashes", row.crashes), ("deadlocks", row.deadlocks))}
-        rows.append(
-            {
-                "CPython": row.interpreter,
-                "loader": row.loader,
-                "call of noop, ns": draw.Quantity(statistics.per_call(record, (row.interpreter, f"{row.loader} noop"))),
-                "n (layouts)": len(record.kept),
-                "others keep, %": draw.Quantity(Interval.of(kept), factor=100),
-                "n (processes)": kept.runs,
-                "C API crashed": str(row.crashes),
-                "handshake hung": str(row.deadlocks),
-                "C API ended": row.how,
-                **{f"{what}, share": f"[{at.low:.0%}, {at.high:.0%}]" for what, at in bounds.items()},
-            }
-        )
-    return pd.DataFrame(rows)
+    """The talk's loader table with the values of this run. ends: the processes that may crash, or hang."""
+
+    def in_per_cent(share: Share) -> str:
+        return f"[{share.interval.low:.0%}, {share.interval.high:.0%}]"
+
+    def row(ends: pd.DataFrame, interpreter: str, loader: str) -> dict:
+        kept = chosen(shares, interpreter=interpreter, loader=loader).iloc[0]
+        crashes, deadlocks = (count(ends, interpreter, loader) for count in (numbers.crashes, numbers.deadlocks))
+        of_api = chosen(ends, interpreter=interpreter, loader=loader, what="C API")
+        return {
+            "call of noop, ns": statistics.per_call(record, (interpreter, f"{loader} noop")),
+            "n (layouts)": len(record.kept),
+            "others keep, %": draw.Quantity(Interval.of(kept), factor=100),
+            "n (processes)": kept.runs,
+            "C API crashed": str(crashes),
+            "handshake hung": str(deadlocks),
+            "C API ended": ", ".join(sorted(set(of_api.ended))),
+            "crashes, share": in_per_cent(crashes),
+            "deadlocks, share": in_per_cent(deadlocks),
+        }
+
+    return draw.summary(ends, {"interpreter": (), "loader": LOADERS}, row, "")

@@ -7,7 +7,7 @@ from ffilab.page import draw
 from ffilab.page.player import ASLEEP, HAS, HOLDING, RUNS, WAITS, Row, Scenes, digits, first_of_each, interval_over
 from ffilab.setup.catalogue import GIL
 from notebooks.loaders.experiment import SLEEP_MS
-from notebooks.loaders.results import by_condition
+from notebooks.loaders.numbers import by_condition
 
 SETTINGS = "CPython", "loader"
 MAIN, COUNTING = "main thread", "thread that counts"
