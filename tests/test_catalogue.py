@@ -9,7 +9,7 @@ from ffilab.setup.installed import folder
     [
         ("", {}, CHAPTER_PAIR, set(ALL) - set(CHAPTER_PAIR)),
         ("all", {}, ALL, set()),
-        ("3.14=/opt/python, cpython-3.14t 3.14t", {BY_LABEL["3.14"]: "/opt/python"}, CHAPTER_PAIR, set()),
+        ("3.14='/opt/a é/python', cpython-3.14t 3.14t", {BY_LABEL["3.14"]: "/opt/a é/python"}, CHAPTER_PAIR, set()),
     ],
 )
 def test_what_is_asked_for(given, named, required, optional):

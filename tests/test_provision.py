@@ -1,7 +1,6 @@
 """Sources, builds and environments: what goes wrong is one sentence, and nothing half-written stays."""
 
 import contextlib
-import errno
 import hashlib
 import json
 import platform
@@ -16,7 +15,7 @@ from ffilab import doctor
 from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
-from ffilab.run.subprocesses import explain_os_errors, logged
+from ffilab.run.subprocesses import logged
 from ffilab.setup import build, installed, interpreters
 from ffilab.setup.catalogue import (
     BY_LABEL,
@@ -37,11 +36,6 @@ T314 = BY_LABEL["3.14t"]
 def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache"
-
-
-def test_disk_that_fills_up_is_a_sentence():
-    with pytest.raises(UserError, match="full"), explain_os_errors("x"):
-        raise OSError(errno.ENOSPC, "No space left on device", "/somewhere")
 
 
 def test_disk_that_fills_up_in_a_child_is_a_sentence(tmp_path):
