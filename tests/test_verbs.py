@@ -4,11 +4,9 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tarfile
-import time
 from pathlib import Path
 
 import pytest
@@ -97,19 +95,6 @@ def test_doctor_without_anything_names_the_packages(tmp_path):
     for text in ("C compiler", "the packages that Debian calls gcc g++ make git"):
         assert text in answer.stdout
     assert "Traceback" not in answer.stderr
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("after_s", [0.3, 2, 6])
-def test_ctrl_c_in_the_middle_of_setting_up(clone, tmp_path, after_s):
-    process = small.start(clone, "make", "book", "BUDGET=smoke", "KERNELS=pair")
-    time.sleep(after_s)
-    os.killpg(process.pid, signal.SIGINT)
-    said = process.communicate(timeout=60)[0]
-    assert process.returncode != 0
-    assert not small.is_ours(said), said
-    assert small.wait_for(lambda: not small.at_work(clone)), small.at_work(clone)
-    assert not list((clone / "_build").glob("tmp*"))
 
 
 def test_lab_opens_a_chapter_with_what_it_needs(monkeypatch):
