@@ -116,7 +116,7 @@ def test_without_a_c_compiler_nothing_is_begun(monkeypatch, tmp_path):
 
 def test_what_holds_cxx_says_so_in_its_recipe():
     # The first one takes its sources from a neighbour.
-    in_cxx = [NATIVE / "boundary" / "nanobind_lto", *(path.parent for path in NATIVE.glob("*/*/*.cpp"))]
+    in_cxx = [NATIVE / "boundary" / "nanobind_lto", *(p for p in native.projects() if list(p.glob("*.cpp")))]
     assert [project for project in in_cxx if not native.has_cxx(project)] == []
     assert not any(native.has_cxx(NATIVE / name) for name in ("loaders/library", "objects/pyo3", "outside/panics"))
 
