@@ -17,7 +17,7 @@ from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.run.subprocesses import logged
 from ffilab.setup import build, installed, interpreters
-from ffilab.setup.catalogue import BY_LABEL, CHAPTER_PAIR, COMPILED, GIL, PREBUILT, SOONEST, Request, parse
+from ffilab.setup.catalogue import ALL, BY_LABEL, CHAPTER_PAIR, COMPILED, GIL, PREBUILT, SOONEST, Request, parse
 
 T314 = BY_LABEL["3.14t"]
 
@@ -288,3 +288,27 @@ def test_why_uv_could_not_download_is_one_line_without_an_address():
     assert interpreters.reason(said) == "Failed to download"
     assert interpreters.reason("error: no space left\n") == "error: no space left"
     assert interpreters.reason("") == "it says nothing"
+
+
+# ---- what a reader may ask for ----
+
+
+@pytest.mark.parametrize(
+    ("given", "named", "required", "optional"),
+    [
+        ("", {}, CHAPTER_PAIR, set(ALL) - set(CHAPTER_PAIR)),
+        ("all", {}, ALL, set()),
+        ("3.14='/opt/a é/python', cpython-3.14t 3.14t", {BY_LABEL["3.14"]: "/opt/a é/python"}, CHAPTER_PAIR, set()),
+    ],
+)
+def test_what_is_asked_for(given, named, required, optional):
+    request = parse(given)
+    assert request.named == named
+    assert request.required == required
+    assert set(request.optional) == optional
+
+
+def test_every_interpreter_has_a_kernel_folder_and_a_lock():
+    for interpreter in ALL:
+        assert (installed.folder(interpreter) / "kernel.json").exists()
+        assert "--hash=sha256:" in (installed.folder(interpreter) / "requirements.txt").read_text()

@@ -259,3 +259,37 @@ def test_dated_in_the_future(tmp_path, monkeypatch):
     later = measured(ahead + timedelta(days=1))
     assert foreign.find(tmp_path, "chapter") == right
     assert foreign.find(later.parent / later.name, "chapter") == later
+
+
+# ---- limits that we set on a program ----
+
+# The limits are set from outside, a moment after the start.
+WAITS = (
+    "import resource, time\n"
+    "until = time.monotonic() + 20\n"
+    "while (found := resource.getrlimit(resource.{name})[0]) != {value} and time.monotonic() < until: "
+    "time.sleep(0.01)\n"
+    "print(found)\n"
+)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits are set from outside, on Linux only")
+@pytest.mark.parametrize(("name", "value"), [("RLIMIT_AS", 3 << 30), ("RLIMIT_CORE", 0)])
+def test_a_program_has_limits(name, value):
+    code = WAITS.format(name=name, value=value)
+    ended, printed, errors = case.program([sys.executable, "-c", code], memory_bytes=3 << 30)
+    assert ended == "ok", errors
+    assert int(printed) == value
+
+
+def test_a_program_that_eats_memory_is_told_that_there_is_none():
+    code = WAITS.format(name="RLIMIT_AS", value=1 << 30) + "bytearray(2 << 30)"
+    ended, _, err = case.program([sys.executable, "-c", code], memory_bytes=1 << 30)
+    assert ended == "exit code 1"
+    assert "MemoryError" in err
+
+
+def test_limits_on_what_has_ended_are_no_error():
+    process = subprocess.Popen(["true"])
+    process.wait()
+    case._limit(process.pid, 1 << 30)

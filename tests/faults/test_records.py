@@ -107,7 +107,9 @@ def test_a_flipped_bit_is_seen_wherever_it_is(path):
             seen += 1
         else:
             # In the last line, where no time stands.
-            assert (found.blocks, found.run, found.loops) == (original.blocks, original.run, original.loops)
+            assert found.blocks == original.blocks
+            assert found.run == original.run
+            assert found.loops == original.loops
     assert seen > 70
 
 
