@@ -22,11 +22,8 @@ def test_a_log_gets_lines_with_what_is_known(monkeypatch, capsys):
     with progress.step("work") as bar:
         bar.update(None, "starting")
         bar.update(0.5, "half", seconds_left=200)
-    assert log.getvalue().splitlines()[:3] == [
-        "  work …",
-        "  work: starting",
-        "  work: 50% half about 3 min 20 s left",
-    ]
+    begun = ["  work …", "  work: starting", "  work: 50% half about 3 min 20 s left"]
+    assert log.getvalue().splitlines()[:3] == begun
     assert log.getvalue().splitlines()[3].startswith("  work: done in ")
 
 

@@ -117,7 +117,9 @@ def test_who_looks_again_and_again_is_not_fooled_more_often():
 def test_values_of_few_are_taken_together_and_no_scatter_stays_none():
     values = np.random.default_rng(5).normal(0, 1, 6)
     found = groups.over_groups(values, [0, 0, 1, 1, 2, 2])
-    assert (found.sessions, found.centre, found.error) == (3, Location.of(values).centre, Location.of(values).error)
+    assert found.sessions == 3
+    assert found.centre == Location.of(values).centre
+    assert found.error == Location.of(values).error
     assert groups.over_groups(np.zeros(5), [0] * 5, True, groups.SESSION).at().half_width == 0
     assert not groups.over_groups(np.zeros(2), [0] * 2, True, groups.SESSION).at().is_known
 
@@ -157,7 +159,9 @@ def test_the_spread_between_layouts_is_that_within_sessions():
     found = statistics.ratio_over_units(
         merged([a_record(rng, 16, effect=effect) for effect in (0, 0.3, -0.3)]), SLOW, FAST
     )
-    assert (found.sessions, found.n, found.spread_freedom) == (3, 48, 45)
+    assert found.sessions == 3
+    assert found.n == 48
+    assert found.spread_freedom == 45
     assert found.spread == pytest.approx(OF_LAYOUT, rel=0.3)
     assert found.at().high > 1.2
 

@@ -9,9 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ffilab.judge import basis
 from ffilab.measure import runner
-from ffilab.measure import session as sessions
 from ffilab.measure.plan import Arm, plan
 from ffilab.measure.worker import PARTS
 from ffilab.measure.workers import PAGE_BYTES
@@ -49,22 +47,6 @@ def test_an_interpreter_that_the_pool_does_not_know_is_taken_as_installed(tell, 
 
 def hostile(function, name=None):
     return Arm.of(name or function, HOSTILE, function)
-
-
-@pytest.mark.full
-@pytest.mark.usefixtures("quiet_progress", "quiet_machine")
-def test_without_a_linker_a_run_works_and_its_rows_are_qualified(tell, tmp_path, monkeypatch):
-    monkeypatch.setattr(relink.linker, "find", lambda: None)
-    monkeypatch.setattr(sessions, "RECORDS", tmp_path / "records")
-    tell(layouts=str(tmp_path / "pool"))
-    layout_pool.make(tmp_path / "pool", list(PAIR), 4, seed=1)
-    session = sessions.Measuring("chapter", list(PAIR))
-    record = session.time("fine", [hostile("fine")])
-    assert [line["layout"] for line in record.restarts] == [None] * session.budget.restarts
-    assert {line["layouts"][GIL]["id"] for line in record.restarts} == {AS_INSTALLED}
-    assert record.times(GIL, "fine").shape == record.by_restart(GIL, "fine").shape
-    assert session.rests_on["layouts"] == dict.fromkeys(PAIR, 1)
-    assert basis.qualifier(session.provenance["rests_on"]) == basis.ONE_BINARY
 
 
 @pytest.mark.full

@@ -2,7 +2,6 @@
 
 import dataclasses
 import random
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -25,7 +24,6 @@ from tests.helpers.made_up import MACHINE, timed
 from tests.helpers.of_chapter import write
 
 PAIR = (GIL, FREE_THREADED)
-HOSTILE = str(Path(__file__).parent / "helpers" / "hostile_arms.py")
 
 
 def pool_of(**counts):
@@ -44,7 +42,8 @@ def test_each_layout_comes_as_often_as_the_others_in_an_order_of_the_seed(count,
     for seed in (*range(20), 0):
         given = runner.turns(pool_of(gil=count, free=1), restarts, random.Random(seed))
         often = [given.count(number) for number in range(count)]
-        assert (sum(often), max(often) - min(often) <= 1) == (len(given), True) == (restarts, True)
+        assert sum(often) == len(given) == restarts
+        assert max(often) - min(often) <= 1
         if restarts % count == 0:
             # Every layout has its turn before the next one.
             assert all(sorted(given[at : at + count]) == [*range(count)] for at in range(0, restarts, count))

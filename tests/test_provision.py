@@ -1,7 +1,6 @@
 """Sources, builds and environments: what goes wrong is one sentence, and nothing half-written stays."""
 
 import contextlib
-import errno
 import hashlib
 import json
 import platform
@@ -16,19 +15,9 @@ from ffilab import doctor
 from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
-from ffilab.run.subprocesses import explain_os_errors, logged
+from ffilab.run.subprocesses import logged
 from ffilab.setup import build, installed, interpreters
-from ffilab.setup.catalogue import (
-    BY_LABEL,
-    CHAPTER_PAIR,
-    COMPILED,
-    FREE_THREADED,
-    GIL,
-    PREBUILT,
-    SOONEST,
-    Request,
-    parse,
-)
+from ffilab.setup.catalogue import ALL, BY_LABEL, CHAPTER_PAIR, COMPILED, GIL, PREBUILT, SOONEST, Request, parse
 
 T314 = BY_LABEL["3.14t"]
 
@@ -37,11 +26,6 @@ T314 = BY_LABEL["3.14t"]
 def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache"
-
-
-def test_disk_that_fills_up_is_a_sentence():
-    with pytest.raises(UserError, match="full"), explain_os_errors("x"):
-        raise OSError(errno.ENOSPC, "No space left on device", "/somewhere")
 
 
 def test_disk_that_fills_up_in_a_child_is_a_sentence(tmp_path):
@@ -90,7 +74,7 @@ def routes(monkeypatch):
     return has
 
 
-PAIR = {GIL, FREE_THREADED}
+PAIR = {one.label for one in CHAPTER_PAIR}
 
 
 @pytest.mark.parametrize(
@@ -122,8 +106,7 @@ def test_prebuilt_interpreters_that_cannot_be_had_are_not_compiled(routes):
         interpreters.find(Request({}, CHAPTER_PAIR, (), PREBUILT))
 
 
-def test_a_source_that_cannot_be_had_is_named_before_other_routes_are_asked(monkeypatch, tmp_path, capsys):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+def test_a_source_that_cannot_be_had_is_named_before_other_routes_are_asked(monkeypatch, capsys):
     monkeypatch.setenv(settings.NO_DOWNLOADS, "1")
     assert not interpreters.can_compile([BY_LABEL[GIL]])
     assert settings.NO_DOWNLOADS in capsys.readouterr().err
@@ -154,8 +137,7 @@ def test_the_way_to_the_pair_follows_kernels_and_budget(kernels, budget, pair):
         ("3.14 3.14t", True),
     ],
 )
-def test_headers_are_needed_where_something_is_compiled(monkeypatch, tmp_path, kernels, compiles):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+def test_headers_are_needed_where_something_is_compiled(monkeypatch, kernels, compiles):
     monkeypatch.setattr(doctor, "header_present", lambda header: header != "ffi.h")
     monkeypatch.setattr(doctor, "present", lambda tool, commands: tool != "C++ compiler")
     refusal = doctor.refusal(kernels)
@@ -259,12 +241,8 @@ NAMES = ["python", "python3", "python{label}"]
 def test_what_a_package_manager_put_on_path_is_found(monkeypatch, tmp_path, label, name):
     """conda's environments have `python`, Fedora `python3.14t`, Ubuntu's deadsnakes `python3.14-nogil`; all are asked
     what they are."""
-    home = subprocess.run(
-        [installed.load(BY_LABEL[label]).python, "-c", "import sys; print(sys.base_prefix)"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
+    ask = [installed.load(BY_LABEL[label]).python, "-c", "import sys; print(sys.base_prefix)"]
+    home = subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip()
     on_path = tmp_path / "bin"
     on_path.mkdir()
     (on_path / name.format(label=label)).symlink_to(f"{home}/bin/python{label}")
@@ -277,43 +255,60 @@ def test_what_a_package_manager_put_on_path_is_found(monkeypatch, tmp_path, labe
     assert interpreters.known_to_uv(BY_LABEL[other]) is None
 
 
-def set_up(folder, *labels):
-    for label in labels:
-        (folder / "kernels" / "kernels" / f"cpython-{label}" / ".venv").mkdir(parents=True)
-        (folder / "kernels" / "kernels" / f"cpython-{label}" / ".venv" / "ffilab.json").touch()
+def touch(path):
+    path.parent.mkdir(parents=True)
+    path.touch()
 
 
 def test_doctor_knows_what_is_set_up_and_what_the_cache_holds(monkeypatch, tmp_path):
     monkeypatch.setattr(doctor, "ROOT", tmp_path)
-    (tmp_path / "kernels" / "kernels").mkdir(parents=True)
-    assert doctor.PAIR == (GIL, FREE_THREADED)
+    kernels = tmp_path / "kernels" / "kernels"
+    kernels.mkdir(parents=True)
+    assert tuple(one.label for one in CHAPTER_PAIR) == doctor.PAIR
     assert "uv python install 3.14 3.14t" in doctor.about_interpreters()
     for label in doctor.PAIR:
-        build.executable(BY_LABEL[label]).parent.mkdir(parents=True)
-        build.executable(BY_LABEL[label]).touch()
+        touch(build.executable(BY_LABEL[label]))
     text = doctor.about_interpreters()
     assert text.endswith("none yet.\n3.14 and 3.14t are in the cache: nothing to compile.")
-    set_up(tmp_path, GIL)
+    touch(kernels / f"cpython-{GIL}" / ".venv" / "ffilab.json")
     assert doctor.about_interpreters().endswith("here: 3.14.\n3.14t is in the cache: nothing to compile.")
-    set_up(tmp_path, FREE_THREADED)
+    touch(kernels / f"cpython-{T314.label}" / ".venv" / "ffilab.json")
     assert doctor.about_interpreters() == "Interpreters set up here: 3.14, 3.14t."
 
 
 def test_doctor_needs_the_standard_library_only():
     """It runs before anything is installed: -S leaves out what is."""
-    check = (
-        "import sys; sys.path.insert(0, 'ffilab'); import doctor; doctor.about_interpreters(); import ffilab.run.quota"
-    )
+    check = "import sys; sys.path[:0] = ['ffilab']; import doctor; doctor.about_interpreters(); import ffilab.run.quota"
     done = subprocess.run([sys.executable, "-S", "-I", "-c", check], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
 def test_why_uv_could_not_download_is_one_line_without_an_address():
-    said = (
-        "error: Failed to install cpython\n"
-        "  cause: Failed to download `https://a.example/b.tar.gz`\n"
-        "  cause: dns error\n"
-    )
+    said = "error: Failed to install cpython\n  cause: Failed to download `https://a.example/b`\n  cause: dns error\n"
     assert interpreters.reason(said) == "Failed to download"
     assert interpreters.reason("error: no space left\n") == "error: no space left"
     assert interpreters.reason("") == "it says nothing"
+
+
+# ---- what a reader may ask for ----
+
+
+@pytest.mark.parametrize(
+    ("given", "named", "required", "optional"),
+    [
+        ("", {}, CHAPTER_PAIR, set(ALL) - set(CHAPTER_PAIR)),
+        ("all", {}, ALL, set()),
+        ("3.14='/opt/a é/python', cpython-3.14t 3.14t", {BY_LABEL["3.14"]: "/opt/a é/python"}, CHAPTER_PAIR, set()),
+    ],
+)
+def test_what_is_asked_for(given, named, required, optional):
+    request = parse(given)
+    assert request.named == named
+    assert request.required == required
+    assert set(request.optional) == optional
+
+
+def test_every_interpreter_has_a_kernel_folder_and_a_lock():
+    for interpreter in ALL:
+        assert (installed.folder(interpreter) / "kernel.json").exists()
+        assert "--hash=sha256:" in (installed.folder(interpreter) / "requirements.txt").read_text()

@@ -29,10 +29,6 @@ def quoted(markdown, folder):
     pattern = r"\{literalinclude\} (\S+\.py)\n((?::.*\n)*)"
     for file, options in re.findall(pattern, markdown):
         path = (folder / file).resolve()
-        if named := re.search(r":pyobject: (\w+)\n", options):
-            assert named.group(1) in definitions(path), f"{path} has no {named.group(1)}"
-            found.add((path, named.group(1)))
-            continue
         lines = path.read_text().splitlines()
         begin = re.search(r':start-after: "?(.*?)"?\n', options)
         end = re.search(r':end-before: "?(.*?)"?\n', options)

@@ -9,17 +9,7 @@ from hypothesis import strategies as st
 
 from ffilab.judge import controls
 from ffilab.judge.estimates import LEVEL, TRIMMED_FROM, Interval, Location
-from ffilab.judge.rules import (
-    NO,
-    OPEN,
-    YES,
-    Conformance,
-    Equal,
-    Never,
-    Occurs,
-    Side,
-    Size,
-)
+from ffilab.judge.rules import NO, OPEN, YES, Conformance, Equal, Never, Occurs, Side, Size
 from ffilab.measure import noise
 from ffilab.run.paths import ROOT
 from tests.helpers.of_chapter import about, counted, seen

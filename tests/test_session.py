@@ -141,7 +141,7 @@ def test_only_the_newest_complete_session_is_found(monkeypatch, tmp_path):
         foreign.find(tmp_path, "third")
 
 
-def test_a_bundle_is_unpacked_and_what_is_neither_is_refused(session, tmp_path):
+def test_bundles_of_one_name_are_unpacked_side_by_side(session, tmp_path):
     session.close()
     bundle = tmp_path / "bundle.tar.gz"
     with tarfile.open(bundle, "w:gz") as archive:
@@ -155,10 +155,6 @@ def test_a_bundle_is_unpacked_and_what_is_neither_is_refused(session, tmp_path):
         archive.add(session.folder, "chapter/two")
     assert foreign.unpacked(str(other)) != first
     assert (foreign.find(first, "chapter") / sessions.MAIN).is_file()
-    (tmp_path / "text").write_text("no bundle")
-    for name in ("text", "not there"):
-        with pytest.raises(UserError, match="neither a folder of records nor a bundle"):
-            foreign.unpacked(str(tmp_path / name))
 
 
 def test_half_an_experiment_is_none(session, monkeypatch):

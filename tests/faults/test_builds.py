@@ -64,15 +64,6 @@ def test_ctrl_c_ends_all_of_a_build_and_the_next_run_goes_on(tmp_path, source):
     ends_well(home, source)
 
 
-def test_a_build_that_is_killed_again_and_again_ends_with_an_interpreter(tmp_path, source):
-    home = tmp_path / "cache" / "ffi-hidden-corners"
-    for _ in range(4):
-        run = fake_source.start(*source)
-        time.sleep(random.uniform(0.5, 2))
-        kill(tmp_path, run)
-    ends_well(home, source)
-
-
 @pytest.mark.parametrize("left", ["half an object", "half a source tree", "another compiler's objects"])
 def test_what_a_killed_build_left_is_not_trusted(tmp_path, source, left):
     home = tmp_path / "cache" / "ffi-hidden-corners"
@@ -91,59 +82,6 @@ def test_what_a_killed_build_left_is_not_trusted(tmp_path, source, left):
         (tree.parent / "configured").write_text("{}")
     again = ends_well(home, source)
     assert ("compiling from the start" in again.stderr) == (left != "another compiler's objects")
-
-
-MAKEFILE = """all: $(OUT)/libtiny.so
-$(OUT)/libtiny.so: tiny.c
-	@mkdir -p $(OUT)
-	$(CC) -O1 -fPIC -shared -o $@ $<
-"""
-# A compiler that has written half of its output when it is killed.
-HALF = """#!/bin/sh
-[ "$*" = --version ] && exec gcc --version
-gcc "$@" || exit
-[ -e {folder}/half ] || exit 0
-while [ "$1" != -o ]; do shift; done
-head -c 5000 "$2" >{folder}/cut && cp {folder}/cut "$2"
-touch {folder}/halfway
-sleep 60
-"""
-
-
-@pytest.mark.skipif(not shutil.which("gcc"), reason="the compiler stands before gcc")
-def test_half_a_native_library_is_made_again(tmp_path):
-    project = tmp_path / "native" / "chapter" / "library"
-    project.mkdir(parents=True)
-    (project / "Makefile").write_text(MAKEFILE)
-    (project / "tiny.c").write_text("int tiny(int x) { return x + 1; }\n")
-    compiler = tmp_path / "cc"
-    compiler.write_text(HALF.format(folder=tmp_path))
-    compiler.chmod(0o755)
-    library = tmp_path / "out" / "chapter" / "libtiny.so"
-    program = (
-        "import sys; from pathlib import Path; from ffilab.setup import native; "
-        "native.build_all([], *map(Path, sys.argv[1:]))"
-    )
-    surroundings = clean_environment(
-        CC=str(compiler), PYTHONPATH=str(ROOT), MARK=str(tmp_path), FFILAB_BUILD=str(tmp_path / "_build")
-    )
-    command = [sys.executable, "-c", program, str(tmp_path / "native"), str(tmp_path / "out")]
-
-    def start():
-        return subprocess.Popen(command, env=surroundings, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    assert start().wait(60) == 0
-    whole = library.stat().st_size
-    (project / "tiny.c").write_text("int tiny(int x) { return x + 2; }\n")
-    (tmp_path / "half").touch()
-    stopped = start()
-    assert small.wait_for((tmp_path / "halfway").exists)
-    kill(tmp_path, stopped)
-    assert not library.exists() or library.stat().st_size < whole
-    (tmp_path / "half").unlink()
-    assert start().wait(60) == 0
-    ask = f"import ctypes; print(ctypes.CDLL({str(library)!r}).tiny(1))"
-    assert subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True).stdout.strip() == "3"
 
 
 def test_ctrl_c_while_the_book_environment_is_made(tmp_path):

@@ -164,7 +164,8 @@ def test_a_quota_is_read_from_its_control_group(tmp_path, monkeypatch, what):
     plain = quotas.read_text
     monkeypatch.setattr(quotas, "CGROUPS", tmp_path)
     monkeypatch.setattr(quotas, "read_text", lambda path: name if path == "/proc/self/cgroup" else plain(path))
-    assert (quotas.cores(), quotas.throttled_s(quotas.cgroups())) == (0.5, 2.5)
+    assert quotas.cores() == 0.5
+    assert quotas.throttled_s(quotas.cgroups()) == 2.5
 
 
 RUN = """

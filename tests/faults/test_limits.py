@@ -18,11 +18,11 @@ from ffilab.measure.case import Case
 from ffilab.measure.plan import Arm, controls, plan
 from ffilab.measure.record import read_record
 from ffilab.measure.workers import Worker, WorkerFailed
-from ffilab.run import machine
+from ffilab.run import machine, settings
 from ffilab.run.errors import UserError
 from ffilab.run.machine import compiler
 from ffilab.run.paths import ROOT
-from ffilab.run.subprocesses import reached
+from ffilab.run.subprocesses import explain_os_errors, reached
 from ffilab.setup.catalogue import BY_LABEL, GIL
 from ffilab.setup.installed import load
 from tests.helpers.environment import clean_environment
@@ -86,22 +86,6 @@ def test_no_more_processes(smoke, tmp_path, monkeypatch):
             runner.run(limited(smoke), tmp_path)
     assert_nothing_is_left(before)
     assert read_record(tmp_path / "limits.jsonl").cut_off
-
-
-def test_no_more_memory():
-    # The verb asks for more than its process may have.
-    code = (
-        "import resource, sys; from ffilab import cli\n"
-        "cli.verbs.commands['html'].callback = lambda again: bytearray(1 << 40)\n"
-        "resource.setrlimit(resource.RLIMIT_AS, (1 << 36, 1 << 36))\n"
-        "sys.argv = ['ffilab', 'html']; cli.main()"
-    )
-    ended = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, env=clean_environment(), timeout=60
-    )
-    assert ended.returncode == 1
-    assert "Traceback" not in ended.stderr
-    assert "not enough memory" in ended.stderr
 
 
 REFUSES = """
@@ -172,7 +156,8 @@ def verb(code, **environment):
         f"import sys; from ffilab import cli\ndef work(again):\n    {code}\n"
         "cli.verbs.commands['html'].callback = work; sys.argv = ['ffilab', 'html']; cli.main()"
     )
-    surroundings = clean_environment(PYTHONPATH=str(ROOT), **environment)
+    # Whoever else measures on this machine is not spoken of.
+    surroundings = clean_environment(PYTHONPATH=str(ROOT), **settings.telling(alone=True), **environment)
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=surroundings, timeout=60)
 
 
@@ -196,11 +181,37 @@ def test_a_folder_for_temporary_files_that_cannot_be_used_is_not(tmp_path):
     assert os.access(ended.stdout.strip(), os.W_OK)
 
 
-def test_no_more_threads():
-    ended = verb('raise RuntimeError("can\'t start new thread")')
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ('raise RuntimeError("can\'t start new thread")', "ulimit -u"),
+        # More than its process may have.
+        (
+            "import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 36, 1 << 36)); bytearray(1 << 40)",
+            "not enough memory",
+        ),
+    ],
+    ids=["threads", "memory"],
+)
+def test_a_limit_that_a_verb_meets_is_one_sentence(code, says):
+    ended = verb(code)
     assert ended.returncode == 1
-    assert "ulimit -u" in ended.stderr
+    assert says in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [
+        (errno.ENOSPC, "The disk that holds x is full: free some space"),
+        (errno.EACCES, "No permission to write x"),
+        (errno.ENOTDIR, "move away what stands in its place"),
+        (errno.EMFILE, "ulimit -n"),
+    ],
+)
+def test_an_error_of_the_system_is_a_sentence(number, says):
+    with pytest.raises(UserError, match=says), explain_os_errors("x"):
+        raise OSError(number, os.strerror(number), "x")
 
 
 @pytest.mark.parametrize(
@@ -249,3 +260,37 @@ def test_dated_in_the_future(tmp_path, monkeypatch):
     later = measured(ahead + timedelta(days=1))
     assert foreign.find(tmp_path, "chapter") == right
     assert foreign.find(later.parent / later.name, "chapter") == later
+
+
+# ---- limits that we set on a program ----
+
+# The limits are set from outside, a moment after the start.
+WAITS = (
+    "import resource, time\n"
+    "until = time.monotonic() + 20\n"
+    "while (found := resource.getrlimit(resource.{name})[0]) != {value} and time.monotonic() < until: "
+    "time.sleep(0.01)\n"
+    "print(found)\n"
+)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits are set from outside, on Linux only")
+@pytest.mark.parametrize(("name", "value"), [("RLIMIT_AS", 3 << 30), ("RLIMIT_CORE", 0)])
+def test_a_program_has_limits(name, value):
+    code = WAITS.format(name=name, value=value)
+    ended, printed, errors = case.program([sys.executable, "-c", code], memory_bytes=3 << 30)
+    assert ended == "ok", errors
+    assert int(printed) == value
+
+
+def test_a_program_that_eats_memory_is_told_that_there_is_none():
+    code = WAITS.format(name="RLIMIT_AS", value=1 << 30) + "bytearray(2 << 30)"
+    ended, _, err = case.program([sys.executable, "-c", code], memory_bytes=1 << 30)
+    assert ended == "exit code 1"
+    assert "MemoryError" in err
+
+
+def test_limits_on_what_has_ended_are_no_error():
+    process = subprocess.Popen(["true"])
+    process.wait()
+    case._limit(process.pid, 1 << 30)

@@ -19,6 +19,7 @@ import pytest
 from ffilab import cli
 from ffilab.page import book
 from ffilab.run.paths import KERNELS, NATIVE, ROOT
+from ffilab.run.subprocesses import group
 from ffilab.setup import installed, interpreters, layout_pool
 from ffilab.setup.catalogue import CHAPTER_PAIR, SOURCES
 from tests.helpers import small
@@ -112,44 +113,40 @@ def test_what_is_installed_is_locked():
 
 @pytest.fixture
 def lab(tmp_path):
-    """A function that starts what `make lab` starts; it returns the process and its own facts."""
-    ran, started = [], []
+    """What `make lab` starts, as it listens: its command, its process and its own facts."""
+    ran = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(book, "set_up", lambda request, chapters: [])
         patch.setattr(layout_pool, "make", lambda *words: None)
         patch.setattr(os, "execve", lambda *words: ran.append(words))
         cli.lab.callback(name="", kernels="pair", budget="")
     ((_, command, _),) = ran
+    runtime = tmp_path / "runtime"
+    home = clean_environment(HOME=str(tmp_path), JUPYTER_PATH=str(KERNELS.parent), JUPYTER_RUNTIME_DIR=str(runtime))
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with group([*command, "--no-browser", "--port=0"], env=home, **quiet) as started:
+        process = psutil.Process(started.pid)
+        files = small.wait_for(lambda: [one for one in runtime.glob("jpserver-*.json") if one.read_text()])
+        assert files, started.poll()
+        assert small.wait_for(lambda: listening(process))
+        yield command, process, json.loads(files[0].read_text())
 
-    def start():
-        runtime = tmp_path / "runtime"
-        home = clean_environment(HOME=str(tmp_path), JUPYTER_PATH=str(KERNELS.parent), JUPYTER_RUNTIME_DIR=str(runtime))
-        process = psutil.Popen(
-            [*command, "--no-browser", "--port=0"], env=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        started.append(process)
-        files = small.wait_for(lambda: [one for one in runtime.glob("jpserver-*.json") if one.read_text()], 60)
-        assert files, process.poll()
-        assert small.wait_for(
-            lambda: [one for one in process.net_connections() if one.status == psutil.CONN_LISTEN], 60
-        )
-        return process, json.loads(files[0].read_text())
 
-    start.command = command
-    yield start
-    for process in started:
-        if process.is_running():
-            process.kill()
-        process.wait()
+def ended(process):
+    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+
+
+def listening(process):
+    """The addresses on which a process listens."""
+    return [one.laddr.ip for one in process.net_connections() if one.status == psutil.CONN_LISTEN]
 
 
 @pytest.mark.full
 def test_lab_is_on_loopback_and_asks_for_its_token(lab):
-    assert "--ip=127.0.0.1" in lab.command
-    assert not [word for word in lab.command[3:] if "token" in word.lower() or "password" in word.lower()]
-    process, about = lab()
-    ports = [one for one in process.net_connections() if one.status == psutil.CONN_LISTEN]
-    assert {one.laddr.ip for one in ports} <= {"127.0.0.1", "::1"}
+    command, process, about = lab
+    assert "--ip=127.0.0.1" in command
+    assert not [word for word in command[3:] if "token" in word.lower() or "password" in word.lower()]
+    assert set(listening(process)) <= {"127.0.0.1", "::1"}
     with pytest.raises((HTTPError, URLError)) as caught:
         urlopen(f"http://127.0.0.1:{about['port']}/api/contents", timeout=20)
     assert caught.value.code == 403
@@ -157,7 +154,7 @@ def test_lab_is_on_loopback_and_asks_for_its_token(lab):
 
 @pytest.mark.full
 def test_lab_ends_with_its_kernels(lab):
-    process, about = lab()
+    _, process, about = lab
     order = Request(
         f"http://127.0.0.1:{about['port']}/api/kernels",
         data=json.dumps({"name": "cpython-3.14"}).encode(),
@@ -166,5 +163,5 @@ def test_lab_ends_with_its_kernels(lab):
     urlopen(order, timeout=60).read()
     (kernel,) = small.wait_for(lambda: [one for one in process.children() if "ipykernel_launcher" in one.cmdline()])
     process.send_signal(signal.SIGTERM)
-    assert small.wait_for(lambda: not (process.is_running() and process.poll() is None), 20)
-    assert small.wait_for(lambda: not kernel.is_running() or kernel.status() == psutil.STATUS_ZOMBIE, 20)
+    assert small.wait_for(lambda: ended(process), 20)
+    assert small.wait_for(lambda: ended(kernel), 20)
