@@ -35,7 +35,7 @@ from ffilab.run.subprocesses import group
 from ffilab.setup import installed
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 
-pytest_plugins = ["tests.helpers.durations"]
+pytest_plugins = ["tests.helpers.durations", "tests.helpers.snapshots"]
 # A busy machine takes long for an example, and proves nothing by it.
 hypothesis_settings.register_profile("suite", deadline=None)
 hypothesis_settings.load_profile("suite")
@@ -166,6 +166,14 @@ def browser():
         chromium = playwright.chromium.launch(executable_path=path, args=flags)
         yield chromium
         chromium.close()
+
+
+@pytest.fixture(scope="module")
+def source_tree(tmp_path_factory):
+    """An assembled tree of sources in which loaders was measured."""
+    from tests.helpers import source_pages
+
+    return source_pages.source_tree(tmp_path_factory.mktemp("tree"))
 
 
 @pytest.fixture

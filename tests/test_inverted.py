@@ -9,7 +9,7 @@ from ffilab.judge.claims import chapter_names
 from tests.helpers.changed_records import INVERTED
 from tests.helpers.golden_pages import MEASURED, PAGES
 from tests.helpers.prose import faults
-from tests.test_snapshots import SNAPSHOTS
+from tests.helpers.snapshots import SNAPSHOTS
 
 CLAIMS_A_SIDE = re.compile(
     r"\b(faste[rs]t?|slowe[rs]t?|cheape[rs]t?|deare[rs]t?|large[rs]t?|smalle[rs]t?|longer|shorter|higher|lower|more|less|fewer"

@@ -19,9 +19,9 @@ from ffilab.run.budget import Budget
 from tests.helpers import golden_pages
 from tests.helpers.golden_pages import POOR, SMALL_PAGES, chapters_of, records
 from tests.helpers.prose import faults_of_markdown as faults
+from tests.helpers.snapshots import SNAPSHOTS
 from tests.helpers.source_pages import source_tree
 from tests.test_front import RESTING, copy_of
-from tests.test_snapshots import SNAPSHOTS
 
 PAGES = [(chapter, variant) for chapter, variant in golden_pages.PAGES if variant in (POOR, SMALL_PAGES)]
 

@@ -18,17 +18,7 @@ from ffilab.page.contents import Chapter
 from ffilab.run import settings
 from ffilab.run.budget import BUDGETS
 from ffilab.run.paths import KERNELS, NOTEBOOKS, ROOT
-
-
-def tracked():
-    listing = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return [ROOT / name for name in listing.stdout.splitlines() if (ROOT / name).is_file()]
+from tests.helpers.tree import listed, tracked
 
 
 @pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*/*.ipynb")), ids=lambda p: p.stem)
@@ -63,8 +53,7 @@ def test_no_registry_host_and_no_path_of_a_machine():
 
 def test_no_symbolic_links():
     """Not every copy of a tree keeps them: one that does not turns a source into the name of another."""
-    listing = subprocess.run(["git", "ls-files", "-s"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert not [line for line in listing.splitlines() if line.startswith("120000")]
+    assert not [line for line in listed("-s") if line.startswith("120000")]
     for path in tracked():
         text = path.read_bytes()[:200].decode(errors="replace")
         assert not re.fullmatch(r"\.\.?/[\w./-]+", text), path

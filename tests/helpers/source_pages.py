@@ -7,11 +7,14 @@ from pathlib import Path
 import nbformat
 
 from ffilab.judge import again
+from ffilab.measure.foreign import find
+from ffilab.measure.reading import Reading
+from ffilab.page.advice import Copy
 from ffilab.page.contents import chapters, split
 from ffilab.page.fold import LANGUAGES
 from ffilab.page.places import headings, markdown
 from ffilab.run.paths import ROOT
-from tests.helpers.golden_pages import GOLDEN
+from tests.helpers.golden_pages import MEASURED, chapters_of, records
 
 
 @cache
@@ -41,6 +44,8 @@ def source_tree(folder: Path) -> Path:
 
 
 @cache
-def golden_rows() -> list[dict]:
-    """The ledger's rows of the golden records, as if their controls had passed."""
-    return [{**row, "stale": []} for row in again.rows(GOLDEN, whatever_the_controls=True)]
+def copy_of(variant: str = MEASURED) -> Copy:
+    """What a copy of the book with the records of a variant found, as if their controls had passed."""
+    rows = again.rows(records(variant), whatever_the_controls=True)
+    sessions = {name: Reading(name, find(records(variant), name)) for name in chapters_of(variant)}
+    return Copy({row["id"]: {**row, "stale": []} for row in rows}, sessions)
