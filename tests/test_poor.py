@@ -20,8 +20,7 @@ from tests.helpers import golden_pages
 from tests.helpers.golden_pages import POOR, SMALL_PAGES, chapters_of, records
 from tests.helpers.prose import faults_of_markdown as faults
 from tests.helpers.snapshots import SNAPSHOTS
-from tests.helpers.source_pages import source_tree
-from tests.test_front import RESTING, copy_of
+from tests.helpers.source_pages import copy_of, resting
 
 PAGES = [(chapter, variant) for chapter, variant in golden_pages.PAGES if variant in (POOR, SMALL_PAGES)]
 
@@ -73,9 +72,9 @@ def test_what_takes_two_cores_is_no_verdict_on_one(taken_for_results):
     assert {rows[claim]["verdict"] for claim in ("C1", "C2")} == {"open"}
 
 
-def test_ledger_guide_and_front_page_are_made(tmp_path, taken_for_results):
-    copy, tree = copy_of.__wrapped__(POOR), source_tree(tmp_path)
-    for one in RESTING:
+def test_ledger_guide_and_front_page_are_made(source_tree, taken_for_results):
+    copy, tree = copy_of.__wrapped__(POOR), source_tree
+    for one in resting():
         text = advice.evidence(one, copy)
         assert faults(text) == [], text
     for page in (front.surprises(tree, copy), front.questions(tree, copy, "safe"), guide.cards_page(tree, copy)):
