@@ -168,6 +168,26 @@ def browser():
         chromium.close()
 
 
+@pytest.fixture
+def open_tab(browser):
+    """A function that opens an address in a tab: in a browser of its own, as wide as a desk, unless it is given the
+    context of another tab. An error on a page fails the test."""
+    errors = []
+
+    def opened(address, width=1280, context=None, **options):
+        if not context:
+            context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+            stack.callback(context.close)
+        tab = context.new_page()
+        tab.on("pageerror", lambda error: errors.append(str(error)))
+        tab.goto(address)
+        return tab
+
+    with contextlib.ExitStack() as stack:
+        yield opened
+    assert errors == []
+
+
 @pytest.fixture(scope="module")
 def source_tree(tmp_path_factory):
     """An assembled tree of sources in which loaders was measured."""

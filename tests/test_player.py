@@ -108,20 +108,13 @@ def test_a_cell_holds_scenes_and_a_picture(page):
     assert "<figcaption>A server &lt;waits&gt;.</figcaption>" in text
 
 
-def opened(browser, page, address="", **options):
-    tab = browser.new_context(viewport={"width": 1280, "height": 900}, **options).new_page()
-    tab.on("pageerror", lambda error: pytest.fail(str(error)))
-    tab.goto(page.as_uri() + address)
-    return tab
-
-
 def said(tab):
     return tab.text_content(".ffi-player-said")
 
 
 @pytest.mark.full
-def test_settings_time_and_events_are_chosen_and_the_address_says_which(page, browser):
-    tab = opened(browser, page)
+def test_settings_time_and_events_are_chosen_and_the_address_says_which(page, open_tab):
+    tab = open_tab(page.as_uri())
     assert tab.locator("figure img").count() == 0
     assert said(tab) == "0.000 ms. client: request; server: nothing noted; CPU thread: has the GIL."
     tab.get_by_label("On to the next event").click()
@@ -140,15 +133,15 @@ def test_settings_time_and_events_are_chosen_and_the_address_says_which(page, br
     assert tab.locator("select").first.input_value() == "5 ms"
     tab.get_by_label("Time", exact=True).press("End")
     assert said(tab).startswith("10.000 ms.")
-    other = opened(browser, page, "#gil=1-ms,1,600")
+    other = open_tab(f"{page.as_uri()}#gil=1-ms,1,600")
     other.wait_for_function("document.querySelector('.ffi-player-said').textContent.startsWith('0.600 ms')")
     assert other.locator("select").first.input_value() == "1 ms"
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
-def test_it_plays_and_pauses(page, browser, motion):
-    tab = opened(browser, page, reduced_motion=motion)
+def test_it_plays_and_pauses(page, open_tab, motion):
+    tab = open_tab(page.as_uri(), reduced_motion=motion)
     tab.get_by_role("button", name="Play").click()
     tab.wait_for_function("!document.querySelector('.ffi-player-said').textContent.startsWith('0.000')")
     tab.get_by_role("button", name="Pause").click()
@@ -161,7 +154,7 @@ def test_it_plays_and_pauses(page, browser, motion):
 
 
 @pytest.mark.full
-def test_without_javascript_the_picture_is_seen(page, browser):
-    tab = opened(browser, page, java_script_enabled=False)
+def test_without_javascript_the_picture_is_seen(page, open_tab):
+    tab = open_tab(page.as_uri(), java_script_enabled=False)
     assert tab.locator("figure img.ffi-light").is_visible()
     assert tab.locator("button, select").count() == 0
