@@ -9,20 +9,9 @@ import pytest
 from ffilab.judge.claims import chapter_names
 from ffilab.page.cells import YOURS
 from tests.helpers import golden_pages
+from tests.helpers.notebooks import by_exercise
 
 CHECK = "exercise.check_"
-
-
-def by_exercise(notebook):
-    """Label, whether it is the solution, and cell, of each code cell of an exercise or of what follows it."""
-    label, solution = None, None
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            label = (re.findall(r"\{exercise\} .*\n:label: (\S+)", cell.source) or [label])[-1]
-            solution = (re.findall(r"\{solution-start\} (\S+)", cell.source) or [solution])[-1]
-            solution = None if "{solution-end}" in cell.source else solution
-        else:
-            yield solution or label, bool(solution), cell
 
 
 def answers(chapter):
