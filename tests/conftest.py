@@ -153,19 +153,24 @@ def browser():
     from playwright.sync_api import sync_playwright
 
     path = next(filter(None, map(shutil.which, CHROMIUM)))
-    flags = [
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        "--no-first-run",
-    ]
+    off = ("gpu", "quic", "background-networking", "component-update", "sync")
+    flags = ["--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in off)]
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=flags)
         yield chromium
         chromium.close()
+
+
+@pytest.fixture
+def displayed(monkeypatch):
+    """What cells of a page that is a result display: (what, its metadata) of each."""
+    from ffilab.page import draw
+
+    shown = []
+    monkeypatch.setattr(draw, "_page", dict(draw._page))
+    monkeypatch.setattr(draw, "display", lambda what, metadata=None, **_: shown.append((what, metadata or {})))
+    draw.start_page(True)
+    return shown
 
 
 @pytest.fixture

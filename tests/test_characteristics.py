@@ -126,12 +126,6 @@ def test_a_wrong_answer_is_the_opposite_of_the_right_one():
     assert page.part_right(part(0.5, 0.1, "open")) == pytest.approx(0.4)
 
 
-def test_the_page_names_what_no_run_knows():
-    said = page.page(ROWS, KNOWN)
-    assert "a number that decides: D2, D3." in said
-    assert "no answer here: 3 of A6" in said
-
-
 # ---- what is drawn ----
 
 QUICK, FULL = BUDGETS["quick"], BUDGETS["full"]

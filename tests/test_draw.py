@@ -10,23 +10,19 @@ from ffilab.page import draw, tables
 from ffilab.page.contents import Chapter
 
 
-def test_what_is_shown_is_marked_if_it_is_no_result(monkeypatch):
-    monkeypatch.setattr(draw, "_page", dict(draw._page))
-    draw.start_page(True)
+def test_what_is_shown_is_marked_if_it_is_no_result(displayed):
     assert draw.mark() == ""
     draw.start_page(False)
     assert draw.mark() == draw.SMOKE
 
 
-def test_what_has_no_rows_says_so_and_draws_nothing(monkeypatch):
-    shown = []
-    monkeypatch.setattr(draw, "display", lambda data, **_: shown.append(data.data if hasattr(data, "data") else data))
+def test_what_has_no_rows_says_so_and_draws_nothing(displayed):
     draw.figure(lambda figure: 1 / 0, "Nothing is known: no tool.", data=pd.DataFrame(columns=["arm"]))
     frame = pd.DataFrame({"arm": ["a"], "threads": [1]})
     draw.table(frame, "Two threads.", columns=("arm",), rows=frame.threads > 1)
     draw.table(frame[:0], "One thread.", fold=True)
     draw.nothing("there is no valgrind here")
-    said = "".join(shown)
+    said = "".join(what.data for what, _ in displayed)
     assert "Nothing to draw here.</em> Nothing is known: no tool." in said
     assert "*Two threads.* Nothing of this was measured here." in said
     assert "*One thread.* Nothing of this was measured here." in said
@@ -34,19 +30,15 @@ def test_what_has_no_rows_says_so_and_draws_nothing(monkeypatch):
     assert draw.percent(math.nan) == "not known"
 
 
-def test_a_table_is_kept_in_the_notebook_for_other_pages_with_its_mark(tmp_path, monkeypatch):
+def test_a_table_is_kept_in_the_notebook_for_other_pages_with_its_mark(tmp_path, monkeypatch, displayed):
     chapter = Chapter("loaders", executed_folder=tmp_path)
     monkeypatch.setattr(tables, "Chapter", lambda of: chapter)
-    monkeypatch.setattr(draw, "_page", dict(draw._page))
     draw.start_page(False)
-    outputs = []
-    monkeypatch.setattr(draw, "display", lambda data, raw=False, metadata=None: outputs.append(metadata or {}))
     times = [draw.Quantity(Interval(1.5, 1.4, 1.6), "ns"), draw.Quantity(Interval(math.inf, 2.0, math.inf)), "none"]
     frame = pd.DataFrame({"arm": ["a", "b", "c"], "time": times})
     draw.table(frame, "What it took.", keep="times")
-    cell = nbformat.v4.new_code_cell(
-        outputs=[nbformat.v4.new_output("display_data", metadata=metadata) for metadata in outputs]
-    )
+    outputs = [nbformat.v4.new_output("display_data", metadata=metadata) for _, metadata in displayed]
+    cell = nbformat.v4.new_code_cell(outputs=outputs)
     chapter.executed.parent.mkdir()
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), chapter.executed)
     found = tables.kept_table("loaders", "times")

@@ -83,18 +83,14 @@ def test_two_threads_and_a_list_are_played_as_they_were_recorded():
 
 
 @pytest.fixture
-def page(monkeypatch, tmp_path):
+def page(displayed, tmp_path):
     """A page with a player, as its cell displays it."""
-    shown = []
-    monkeypatch.setattr(draw, "display", shown.append)
-    monkeypatch.setattr(draw, "_page", dict(draw._page))
-    draw.start_page(True)
     draw.player(SCENES, ("switch interval", "threads"), "A server <waits>.", "Two lanes.", first=("5 ms", "1"))
     shutil.copytree(ROOT / "book" / "_static", tmp_path / "_static")
     path = tmp_path / "page.html"
     head = '<meta charset="utf-8"><title>x</title><link rel="stylesheet" href="_static/player.css">'
     script = '<script src="_static/player.js"></script>'
-    path.write_text(f'<!doctype html><html lang="en">{head}<body>{shown[0].data}{script}</body></html>')
+    path.write_text(f'<!doctype html><html lang="en">{head}<body>{displayed[0][0].data}{script}</body></html>')
     return path
 
 

@@ -39,7 +39,7 @@ def as_html(text: str) -> BeautifulSoup:
     return BeautifulSoup(html + "\n".join(RAW.findall(text)), "html.parser")
 
 
-def test_a_hostile_claim_reaches_no_page_as_markup(source_tree, monkeypatch):
+def test_a_hostile_claim_reaches_no_page_as_markup(source_tree, displayed):
     texts = ("claim", "where", "published", "saw", "differs", "reason", "takes")
     hostile = [
         {
@@ -54,8 +54,6 @@ def test_a_hostile_claim_reaches_no_page_as_markup(source_tree, monkeypatch):
     parts = {row["id"]: [{**part, "verdict": verdicts.WITHHELD} for part in row["parts"]] for row in hostile}
     withheld = advice.Copy({row["id"]: {**row, "parts": parts[row["id"]]} for row in hostile})
     cell = matrix_cell(HOSTILE, HOSTILE, HOSTILE, 1.5, **dict.fromkeys(("why", "section", "code", "record"), HOSTILE))
-    cards = []
-    monkeypatch.setattr(draw, "display", lambda card: cards.append(card.data))
     for row in hostile:
         draw.verdict(row)
     pages = {
@@ -65,7 +63,7 @@ def test_a_hostile_claim_reaches_no_page_as_markup(source_tree, monkeypatch):
         "questions": "\n".join(front.questions(source_tree, withheld, part) for part in ("safe", "quick")),
         "corners": corners.page(hostile),
         "matrix": matrix.table_page(tables.Table(pd.DataFrame([cell]), "a caption", "")),
-        "cards": "\n\n".join(cards),
+        "cards": "\n\n".join(card.data for card, _ in displayed),
     }
     for name, text in pages.items():
         page = as_html(text)
