@@ -1,9 +1,12 @@
 """Tables, numbers and marks of a page."""
 
 import math
+import re
 
 import nbformat
 import pandas as pd
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from ffilab.judge.estimates import Interval
 from ffilab.page import draw, tables
@@ -91,7 +94,20 @@ def test_an_interval_without_width_is_not_printed_as_one():
     assert draw.text(Interval(0.814, 0.814, 0.814), "ns") == "0.814 ns (all values alike)"
     assert draw.text(Interval(0.8, 0.7, 0.9)) == "0.80 [0.70, 0.90]"
     assert draw.text(Interval(0.8, math.nan, math.nan), "ns") == "0.8 ns (no interval)"
-    assert draw.text(Interval(1.05, 1.0004, 1.1)) == "1.0500 [1.0004, 1.1000]"
-    assert draw.text(Interval(28.0, 0.2, 55.0), "ns") == "28.0 ns [0.2, 55.0]"
     assert draw.text(Interval(math.nan, math.nan, math.nan)) == "not known"
     assert draw.text(Interval(1760.0, 1760.0, 1760.0), "KiB") == "1,760 KiB (all values alike)"
+
+
+@given(st.tuples(*[st.floats(1e-3, 1e6)] * 3).map(sorted), st.sampled_from([1, 100]))
+@example([1.0004, 1.05, 1.1], 1)
+@example([0.2, 28.0, 55.0], 1)
+def test_bounds_are_printed_in_their_order_and_never_as_a_null_that_they_do_not_reach(numbers, factor):
+    """Unless they come nearer to it than a thousandth of the interval."""
+    low, value, high = numbers
+    printed = re.fullmatch(r"(\S+) \[(\S+), (\S+)\]", draw.text(Interval(value, low, high), factor=factor))
+    if printed:
+        middle, *ends = (float(number.replace(",", "")) for number in printed.groups())
+        assert ends[0] <= middle <= ends[1]
+        assert ends[0] < ends[1]
+        for bound, end in zip((low, high), ends):
+            assert end not in (0, factor) or abs(bound * factor - end) <= (high - low) * factor / 1000
