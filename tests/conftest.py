@@ -35,7 +35,7 @@ from ffilab.run.subprocesses import group
 from ffilab.setup import installed
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 
-pytest_plugins = ["tests.helpers.durations"]
+pytest_plugins = ["tests.helpers.durations", "tests.helpers.snapshots"]
 # A busy machine takes long for an example, and proves nothing by it.
 hypothesis_settings.register_profile("suite", deadline=None)
 hypothesis_settings.load_profile("suite")
@@ -153,19 +153,52 @@ def browser():
     from playwright.sync_api import sync_playwright
 
     path = next(filter(None, map(shutil.which, CHROMIUM)))
-    flags = [
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        "--no-first-run",
-    ]
+    off = ("gpu", "quic", "background-networking", "component-update", "sync")
+    flags = ["--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in off)]
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=flags)
         yield chromium
         chromium.close()
+
+
+@pytest.fixture
+def displayed(monkeypatch):
+    """What cells of a page that is a result display: (what, its metadata) of each."""
+    from ffilab.page import draw
+
+    shown = []
+    monkeypatch.setattr(draw, "_page", dict(draw._page))
+    monkeypatch.setattr(draw, "display", lambda what, metadata=None, **_: shown.append((what, metadata or {})))
+    draw.start_page(True)
+    return shown
+
+
+@pytest.fixture
+def open_tab(browser):
+    """A function that opens an address in a tab: in a browser of its own, as wide as a desk, unless it is given the
+    context of another tab. An error on a page fails the test."""
+    errors = []
+
+    def opened(address, width=1280, context=None, **options):
+        if not context:
+            context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+            stack.callback(context.close)
+        tab = context.new_page()
+        tab.on("pageerror", lambda error: errors.append(str(error)))
+        tab.goto(address)
+        return tab
+
+    with contextlib.ExitStack() as stack:
+        yield opened
+    assert errors == []
+
+
+@pytest.fixture(scope="module")
+def source_tree(tmp_path_factory):
+    """An assembled tree of sources in which loaders was measured."""
+    from tests.helpers import source_pages
+
+    return source_pages.source_tree(tmp_path_factory.mktemp("tree"))
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from tests.helpers import small
 from tests.helpers.environment import clean_environment
-from tests.test_tree import tracked
+from tests.helpers.tree import tracked
 
 pytestmark = pytest.mark.full
 NAMES = sorted({path.relative_to(ROOT).parts[0] for path in tracked()})

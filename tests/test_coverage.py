@@ -9,11 +9,9 @@ import pytest
 from ffilab.judge import coverage as judged
 from ffilab.judge.estimates import PREDICTION_LEVEL
 from ffilab.judge.groups import SESSION
-from ffilab.page import evidence
 from studies import coverage, kept
 
 LAYOUTS, OF_LAYOUT, OF_RESTART = 16, 0.02, 0.004
-MACHINE = {"cpu": "a processor", "cores": 2, "date": "2026-11-24T03:00:00", "commit": "abc"}
 
 
 def sessions(seed, count=12, of_session=SESSION, of_build=0.0, ratios=6):
@@ -29,7 +27,7 @@ def sessions(seed, count=12, of_session=SESSION, of_build=0.0, ratios=6):
             layouts = {str(build + 1): rng.normal(centres[build], OF_LAYOUT, LAYOUTS).tolist() for build in range(3)}
             one = rng.normal(layouts[str(binary)][0], OF_RESTART, 12).tolist()
             of_ratios[f"ratio {ratio}"] = {"layouts": layouts, "binary": one, "company": 0.1}
-        found.append({"machine": MACHINE, "binary": binary, "seconds": {}, "ratios": of_ratios})
+        found.append({"binary": binary, "ratios": of_ratios})
     return found
 
 
@@ -73,13 +71,6 @@ def test_a_build_with_too_few_layouts_is_left_out():
     known[0]["ratios"]["ratio 0"]["layouts"]["2"] = [0.1, 0.1]
     found = judged.of_ratio(known, "ratio 0")
     assert [(one.session, one.build) for one in found] == [(0, "1"), (0, "3"), (1, "1"), (1, "2"), (1, "3")]
-
-
-def test_the_page_shows_fresh_sessions_apart():
-    page = evidence.coverage_page(sessions(1), [], [])
-    assert "12 sessions on 1 day, 3 builds, 6 ratios" in page
-    assert page.count("| ratio ") == 6
-    assert "One session has no other" in evidence.coverage_page(sessions(1, count=1), [], [])
 
 
 def test_sessions_are_added_to_those_that_are_kept(tmp_path, monkeypatch, quiet_progress):

@@ -9,7 +9,7 @@ import pytest
 from ffilab.judge.claims import chapter_names
 from ffilab.page.cells import YOURS
 from tests.helpers import golden_pages
-from tests.helpers.exercises import by_exercise
+from tests.helpers.notebooks import by_exercise
 
 CHECK = "exercise.check_"
 

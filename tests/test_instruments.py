@@ -9,8 +9,9 @@ import pytest
 
 from ffilab.page import ledger_page, matrix, tables
 from ffilab.run.paths import ROOT
-from tests.test_ledger_page import row_of
-from tests.test_matrix import cell
+from tests.helpers import made_claims
+from tests.helpers.made_up import matrix_cell as cell
+from tests.helpers.of_chapter import counted
 
 pytestmark = pytest.mark.full
 
@@ -88,7 +89,8 @@ def test_a_row_of_the_matrix_is_found_on_whatever_page_it_is(browser, folder, ad
 
 
 def ledger_html(browser, folder, address=""):
-    rows = [row_of(2.0), row_of(1.0, id="A2"), row_of(1.0, id="B1", chapter="races")]
+    claims = ((2.0, {}), (1.0, {"id": "A2"}), (1.0, {"id": "B1", "chapter": "races"}))
+    rows = [made_claims.row(counted(value), **further) for value, further in claims]
     page = ledger_page.page(rows)
     cards = "".join(
         f'<section><section><div id="claim-{row["id"].lower()}" class="ffi-claim {classes}">'

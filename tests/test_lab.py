@@ -17,7 +17,7 @@ from ffilab.judge.claims import chapter_names
 from ffilab.page.cells import YOURS
 from ffilab.run import settings
 from ffilab.run.paths import NOTEBOOKS, ROOT
-from tests.helpers.exercises import by_exercise
+from tests.helpers.notebooks import by_exercise
 
 # One change for each chapter stands in its exercise.py: what stands in a cell, what takes its place, and what then has
 # to be seen.

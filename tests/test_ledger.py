@@ -1,22 +1,21 @@
 import json
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
 import pytest
 
 from ffilab.judge import claims, ledger, numbers, verdicts
-from ffilab.judge.claims import Claim
 from ffilab.judge.estimates import Location
-from ffilab.judge.numbers import Number, Numbers
-from ffilab.judge.rules import YES, Never, Occurs, Side, Size
+from ffilab.judge.numbers import Declarations, Numbers
+from ffilab.judge.rules import Never, Occurs
 from ffilab.measure.foreign import find
 from ffilab.measure.reading import Reading
 from ffilab.run.errors import UserError
 from ffilab.setup.catalogue import GIL
 from tests.helpers.golden_pages import GOLDEN
+from tests.helpers.made_claims import ABOVE, NAME, claim, row
 from tests.helpers.of_chapter import about, counted, seen
-
-SIDE = Side("x", direction="above", null=1.0, interest=0.05)
 
 
 def test_claims_are_those_of_the_four_documents():
@@ -27,78 +26,65 @@ def test_claims_are_those_of_the_four_documents():
     assert found == set(expected)
 
 
-def given(number, is_result=True, withheld=None):
-    number = number if isinstance(number, Number) else Number(number)
-    return ledger.Given({"x": number}, {"is_result": is_result}, withheld or {})
-
-
-EXACT = counted(1.2)
-
-
-def claim(*rules, chapter="c", **further):
-    return Claim("A12", chapter, "", "", "", rules, **further)
-
-
 def test_a_row_has_its_verdict_and_each_part_with_its_answer():
-    row = ledger.judge(claim(SIDE), given(EXACT))
-    assert (row["verdict"], row["numbers"], row["interval"]) == (verdicts.HOLDS, {"x": 1.2}, {"x": [1.2, 1.2]})
-    assert (row["kind"], row["size"]) == (verdicts.MEASURED, "")
-    assert [(part["kind"], part["verdict"], part["experiment"]) for part in row["parts"]] == [
-        ("side", YES, "corrected")
-    ]
-    assert "corrected" not in row["reason"]
+    judged = row(counted(1.2), ABOVE)
+    assert judged["kind"] == verdicts.MEASURED
+    assert judged["numbers"] == {NAME: 1.2}
+    assert judged["interval"] == {NAME: [1.2, 1.2]}
+    (part,) = judged["parts"]
+    assert part["kind"] == "side"
+    assert part["experiment"] == "corrected"
+    assert "corrected" not in judged["reason"]
 
 
-def test_what_is_withheld_decides_nothing_whatever_was_measured_and_says_why_at_its_part():
-    for value in (0.5, 1.2):
-        row = ledger.judge(claim(SIDE), given(about(value), withheld={"x": "disturbed"}))
-        assert row["verdict"] == verdicts.WITHHELD
-        assert [(part["verdict"], part["reason"]) for part in row["parts"]] == [(verdicts.WITHHELD, "disturbed")]
-        assert row["numbers"] == {"x": value}
-        assert ledger.is_withheld(row, "x")
+@pytest.mark.parametrize("value", [0.5, 1.2])
+def test_what_is_withheld_says_why_at_its_part_and_keeps_its_number(value):
+    judged = row(about(value), ABOVE, withheld="disturbed")
+    (part,) = judged["parts"]
+    assert part["reason"] == "disturbed"
+    assert judged["numbers"] == {NAME: value}
+    assert ledger.is_withheld(judged, NAME)
 
 
 def test_the_published_size_has_a_field_of_its_own():
-    size = Size("x", null=1.0, published=2.0, margin=0.25)
-    row = ledger.judge(claim(SIDE, size), given(EXACT))
-    assert (row["verdict"], row["qualifier"], row["size"]) == (verdicts.HOLDS, "", verdicts.DIFFERS)
-    assert ledger.counts_of(row) == "1 yes"
-    assert "published size: differs" in ledger.in_lines(row)[0]
-
-
-AS_RUN = Side("x", experiment="as run", direction="above", null=1.0, interest=0.05)
+    judged = row(counted(1.2))
+    assert judged["size"] == verdicts.DIFFERS
+    assert ledger.counts_of(judged) == "1 yes"
+    assert "published size: differs" in ledger.in_lines(judged)[0]
 
 
 @pytest.mark.parametrize(
-    ("asked", "found", "verdict", "says"),
+    ("judged", "verdict", "says"),
     [
-        (claim(SIDE), None, verdicts.NOT_MEASURED, ""),
-        (claim(chapter=""), None, verdicts.NOT_WRITTEN, ""),
-        (claim(not_measurable="a text"), None, verdicts.NOT_MEASURABLE, "a text"),
-        (claim(SIDE), given(Number(None, "no valgrind")), verdicts.OPEN, "x: no number, no valgrind"),
-        (claim(AS_RUN), given(EXACT), verdicts.HOLDS, "by the author's program"),
+        (ledger.judge(claim(ABOVE), None), verdicts.NOT_MEASURED, ""),
+        (ledger.judge(claim(chapter=""), None), verdicts.NOT_WRITTEN, ""),
+        (ledger.judge(claim(not_measurable="a text"), None), verdicts.NOT_MEASURABLE, "a text"),
+        (row("no valgrind", ABOVE), verdicts.OPEN, "the part: no number, no valgrind"),
+        (row(counted(1.2), replace(ABOVE, experiment="as run")), verdicts.HOLDS, "by the author's program"),
         # What was counted is given whatever else ran.
-        (claim(SIDE), given(EXACT, withheld={"x": "disturbed"}), verdicts.HOLDS, ""),
+        (row(counted(1.2), ABOVE, withheld="disturbed"), verdicts.HOLDS, ""),
     ],
 )
-def test_a_row_says_what_decided_it_or_why_nothing_did(asked, found, verdict, says):
-    row = ledger.judge(asked, found)
-    assert row["verdict"] == verdict
-    assert says in row["reason"]
+def test_a_row_says_what_decided_it_or_why_nothing_did(judged, verdict, says):
+    assert judged["verdict"] == verdict
+    assert says in judged["reason"]
 
 
-def test_expected_wrong_answers_count_the_chances_for_one():
-    def expected(rule, number):
-        return ledger.expected_wrong([ledger.judge(claim(rule), given(number))])
-
-    assert expected(SIDE, about(1.2)) == expected(SIDE, about(0.9)) == pytest.approx(0.01)
-    assert expected(SIDE, about(1.05)) == 0  # it is open
-    assert expected(SIDE, counted(1.2)) == 0
-    # That something is rarer than a rate rests on an interval; that it was seen does not.
-    for rule in (Never("x", rate=0.15), Occurs("x", rate=0.15)):
-        assert expected(rule, seen(0)) == pytest.approx(0.01)
-        assert expected(rule, seen(1)) == 0
-    assert ledger.expected_wrong([ledger.judge(claim(SIDE), None)]) == 0
+@pytest.mark.parametrize(
+    ("rule", "found", "expected"),
+    [
+        (ABOVE, about(1.2), 0.01),
+        (ABOVE, about(0.9), 0.01),
+        (ABOVE, about(1.05), 0),  # it is open
+        (ABOVE, counted(1.2), 0),
+        (ABOVE, "was not measured", 0),
+        # That something is rarer than a rate rests on an interval; that it was seen does not.
+        *((event(NAME, rate=0.15), seen(0), 0.01) for event in (Never, Occurs)),
+        *((event(NAME, rate=0.15), seen(1), 0) for event in (Never, Occurs)),
+    ],
+)
+def test_expected_wrong_answers_count_the_chances_for_one(rule, found, expected):
+    assert ledger.expected_wrong([row(found, rule)]) == pytest.approx(expected)
 
 
 @pytest.fixture
@@ -121,7 +107,7 @@ def test_a_page_whose_records_are_gone_or_of_another_version_says_so_and_stops_n
     older = Reading("pinning", find(GOLDEN, "pinning"))
     older.frame = lacks
     rows = {row["id"]: row for row in ledger.collect({"loaders": None, "pinning": older})}
-    assert [rows[claim]["verdict"] for claim in ("A12", "A24a")] == [verdicts.NOT_MEASURED] * 2
+    assert rows["A12"]["verdict"] == rows["A24a"]["verdict"] == verdicts.NOT_MEASURED
     assert rows["A12"]["reason"] == "its records are gone: `make chapter NAME=loaders` measures it again"
     assert rows["A24a"]["reason"] == "The records do not hold it."
     assert rows["D1"]["reason"] == "its chapter was not measured yet"
@@ -190,5 +176,4 @@ def test_rows_of_the_ledger_are_complete(results):
 
 
 def test_every_claim_has_rules_or_a_reason():
-    for claim in claims.all_claims():
-        assert claim.tests or claim.not_measurable, claim.id
+    assert not [one.id for one in claims.all_claims() if not (one.tests or one.not_measurable)]

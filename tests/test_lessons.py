@@ -1,7 +1,6 @@
 """A chapter as a lesson: questions, objectives and minutes at its head, key points at its end, and notes for who
 teaches it."""
 
-import json
 import re
 
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from ffilab.judge.claims import chapter_names
 from ffilab.page import lessons
 from ffilab.page.contents import PROOF, SAID, Chapter, tags
-from ffilab.run.paths import NOTEBOOKS
+from tests.helpers.notebooks import typed
 
 CHAPTERS = chapter_names()
 HEAD = re.compile(
@@ -18,11 +17,6 @@ HEAD = re.compile(
     r"\*\*Objectives\*\*\n\n(?P<objectives>(?:- .+\n)+)\n"
     r"Teaching: (?P<teaching>\d+) minutes\. Exercises: (?P<exercises>\d+) minutes\. .+\n```"
 )
-
-
-def typed(chapter):
-    cells = json.loads((NOTEBOOKS / chapter / f"{chapter}.ipynb").read_text())["cells"]
-    return "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
@@ -57,10 +51,12 @@ def test_each_page_ends_with_key_points(chapter):
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
-def test_each_prediction_has_a_note_on_the_answers_to_expect(chapter):
+def test_each_prediction_is_answered_by_the_run_and_has_a_note_on_the_answers_to_expect(chapter):
     # Down to the next heading of any level.
     predictions = re.findall(r"^##+ Your prediction\n(.*?)(?=^#+ |\Z)", typed(chapter), re.M | re.S)
     asked = {number for text in predictions for number in re.findall(r"^(\d+)\. ", text, re.M)}
+    assert asked
+    assert set(re.findall(r"\*\*You predicted \((\d+)\)\.\*\* \S", typed(chapter))) == asked
     notes = lessons.notes(Chapter(chapter))
     assert tuple(notes) == lessons.PARTS
     expected = lessons.expected(Chapter(chapter))
@@ -81,11 +77,3 @@ def test_what_may_be_skipped_is_there_and_answers_no_prediction(chapter):
         assert found, (chapter, heading)
         text = found[2] if found[1] == "##" else re.split(r"(?m)^### ", found[2])[0]
         assert "You predicted" not in text, (chapter, heading)
-
-
-def test_the_instructors_page_has_every_chapters_notes():
-    page = lessons.notes_page([Chapter(chapter) for chapter in CHAPTERS])
-    for chapter in CHAPTERS:
-        for text in [*lessons.notes(Chapter(chapter)).values(), *lessons.in_notebook(Chapter(chapter))]:
-            assert text in page
-        assert f"/{chapter}>`" in page

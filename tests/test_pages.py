@@ -4,36 +4,28 @@ import json
 import re
 import shutil
 
-import nbformat
 import pytest
 
 from ffilab.judge.claims import chapter_names, declared
 from ffilab.page import contents as chapters_module
-from ffilab.page.contents import FACTS, Chapter, chapters, digests, split
+from ffilab.page.contents import FACTS, Chapter, chapters, digests
 from ffilab.page.execute import execute
 from ffilab.page.render import not_measured, with_banner
-from ffilab.run.paths import NOTEBOOKS, ROOT
+from ffilab.run.paths import ROOT
 from tests.helpers.changed_records import DISTURBED, beside_load
 from tests.helpers.golden_pages import GOLDEN, page
+from tests.helpers.notebooks import glued, shown, typed
 
 CHAPTERS = chapter_names()
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_a_page_is_made_from_records_alone(chapter, executed):
-    notebook = executed.executed_notebook
-    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
-    shown = "".join(output["data"].get("text/markdown", "") for output in outputs if "data" in output)
+    page = "".join(shown(executed.executed_notebook))
     facts = json.loads((GOLDEN / chapter / "session.jsonl").read_text().splitlines()[0])["machine"]
-    assert f"Measured on {facts['cpu']}, {facts['cores']} cores, at {facts['date'].replace('T', ' ')}" in shown
-    assert facts["commit"] in shown
-    assert all(f"**{claim.id}: " in shown for claim in declared(chapter).claims)
-    # A chapter may have several pages, and what is glued on one is not known on the next.
-    for name, part in split(notebook, chapter).items():
-        used = {text for cell in part.cells for text in re.findall(r"\{glue:text\}`([^`]+)`", cell.source)}
-        outputs = [output for cell in part.cells for output in cell.get("outputs", [])]
-        glued = {o["metadata"]["scrapbook"]["name"] for o in outputs if "scrapbook" in o.get("metadata", {})}
-        assert used <= glued, (name, used - glued)
+    assert f"Measured on {facts['cpu']}, {facts['cores']} cores, at {facts['date'].replace('T', ' ')}" in page
+    assert facts["commit"] in page
+    assert all(f"**{claim.id}: " in page for claim in declared(chapter).claims)
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
@@ -123,20 +115,6 @@ def test_a_chapter_that_was_not_measured_has_a_page_that_says_so():
             assert "glue:" not in text
 
 
-def typed(chapter):
-    cells = json.loads((NOTEBOOKS / chapter / f"{chapter}.ipynb").read_text())["cells"]
-    return "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-
-
-@pytest.mark.parametrize("chapter", CHAPTERS)
-def test_every_prediction_is_answered_by_the_run(chapter):
-    sections = re.findall(r"^## Your prediction.*?\n(.*?)(?=^## |\Z)", typed(chapter), re.M | re.S)
-    asked = {number for section in sections for number in re.findall(r"^(\d+)\. ", section, re.M)}
-    answered = set(re.findall(r"\*\*You predicted \((\d+)\)\.\*\* \S", typed(chapter)))
-    assert asked
-    assert asked == answered
-
-
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_exercises_have_two_levels_and_folded_solutions(chapter):
     exercises = re.findall(r"\{exercise\} .*\n:label: (\S+)", typed(chapter))
@@ -156,19 +134,15 @@ def disturbed(tmp_path_factory):
 
 
 def test_what_is_withheld_says_so_at_the_number_and_nowhere_else(disturbed):
-    cells = nbformat.read(disturbed.executed, as_version=4).cells
-    outputs = [output for cell in cells for output in cell.get("outputs", [])]
-    cards = [
-        text for output in outputs if re.match(r"\*\*A\d+: ", text := output.get("data", {}).get("text/markdown", ""))
-    ]
-    said = {card[2:5]: card for card in cards}
+    notebook = disturbed.executed_notebook
+    said = {card[2:5]: card for card in shown(notebook) if re.match(r"\*\*A\d+: ", card)}
     assert said["A12"].startswith("**A12: withheld.**")
     assert said["A12"].count("] (withheld)") == 2
     assert "withheld, disturbed, 'calls': " in said["A12"]
     # A13 and A14 rest on processes of their own.
     assert "withheld" not in said["A13"] + said["A14"]
-    glued = [next(iter(output["data"].values())) for output in outputs if "scrapbook" in output.get("metadata", {})]
-    assert glued
-    assert not any("(withheld)" in text for text in glued)
-    assert "stayed disturbed" in "".join(output.get("data", {}).get("text/markdown", "") for output in outputs)
+    texts = glued(notebook)
+    assert texts
+    assert not [name for name, text in texts.items() if "(withheld)" in text]
+    assert "stayed disturbed" in "".join(shown(notebook))
     assert not with_banner(disturbed)["loaders"].cells[1].source.startswith(":::")

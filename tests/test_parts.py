@@ -13,10 +13,8 @@ import pytest
 from ffilab.page import advice, parts, words
 from ffilab.page.contents import Chapter
 from ffilab.page.fold import LANGUAGES
-from tests.helpers.source_pages import source_tree
-from tests.test_front import copy_of
+from tests.helpers.source_pages import copy_of
 
-SNAPSHOTS = Path(__file__).with_name("snapshots") / "parts"
 EVERY = [
     *(("", name) for name in (*parts.PARTS, *parts.IN_EACH_LANGUAGE)),
     *((language, name) for language in LANGUAGES for name in parts.IN_EACH_LANGUAGE),
@@ -38,30 +36,21 @@ def nothing_executed(monkeypatch):
     monkeypatch.setattr(Chapter, "facts", {})
 
 
-@pytest.fixture(scope="module")
-def tree(tmp_path_factory):
-    return source_tree(tmp_path_factory.mktemp("tree"))
-
-
 @pytest.mark.parametrize(("language", "name"), EVERY, ids=lambda value: value or "English")
-def test_a_part_says_what_it_said(tree, language, name, pytestconfig):
-    file, shown = SNAPSHOTS / language / f"{name}.md", made(tree, language, name, copy_of("measured"))
-    if pytestconfig.getoption("--renew"):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(shown)
-    assert shown == file.read_text()
+def test_a_part_says_what_it_said(source_tree, language, name, held):
+    held(f"parts/{language}/{name}.md", made(source_tree, language, name, copy_of()))
 
 
 @pytest.mark.parametrize("name", [*parts.PARTS, *parts.IN_EACH_LANGUAGE])
-def test_a_part_is_made_where_nothing_was_measured(tree, name):
-    assert made(tree, "", name, advice.Copy({})).strip()
+def test_a_part_is_made_where_nothing_was_measured(source_tree, name):
+    assert made(source_tree, "", name, advice.Copy({})).strip()
 
 
-def test_every_part_is_written_and_every_page_finds_what_it_includes(tree):
-    parts.write(tree, advice.Copy({}))
+def test_every_part_is_written_and_every_page_finds_what_it_includes(source_tree):
+    parts.write(source_tree, advice.Copy({}))
     root = Path(__file__).parent.parent / "book"
     asked = {
         found for page in root.glob("*.md") for found in re.findall(r"\{include\} (_generated/\S+)", page.read_text())
     }
     assert asked
-    assert not [path for path in asked if not (tree / "book" / path).exists()]
+    assert not [path for path in asked if not (source_tree / "book" / path).exists()]

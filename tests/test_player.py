@@ -83,18 +83,14 @@ def test_two_threads_and_a_list_are_played_as_they_were_recorded():
 
 
 @pytest.fixture
-def page(monkeypatch, tmp_path):
+def page(displayed, tmp_path):
     """A page with a player, as its cell displays it."""
-    shown = []
-    monkeypatch.setattr(draw, "display", shown.append)
-    monkeypatch.setattr(draw, "_page", dict(draw._page))
-    draw.start_page(True)
     draw.player(SCENES, ("switch interval", "threads"), "A server <waits>.", "Two lanes.", first=("5 ms", "1"))
     shutil.copytree(ROOT / "book" / "_static", tmp_path / "_static")
     path = tmp_path / "page.html"
     head = '<meta charset="utf-8"><title>x</title><link rel="stylesheet" href="_static/player.css">'
     script = '<script src="_static/player.js"></script>'
-    path.write_text(f'<!doctype html><html lang="en">{head}<body>{shown[0].data}{script}</body></html>')
+    path.write_text(f'<!doctype html><html lang="en">{head}<body>{displayed[0][0].data}{script}</body></html>')
     return path
 
 
@@ -105,16 +101,9 @@ def test_a_cell_holds_scenes_and_a_picture(page):
     lane, state, begin, end = data["scenes"]["5 ms|1"][1]
     assert data["lanes"][lane] == "server"
     assert data["states"][state] == [WAITS, "waits"]
-    assert (begin, end) == (1000, 6000)
+    assert [begin, end] == [1000, 6000]
     assert text.count('alt="A server &lt;waits&gt;. Two lanes."') == 2
     assert "<figcaption>A server &lt;waits&gt;.</figcaption>" in text
-
-
-def opened(browser, page, address="", **options):
-    tab = browser.new_context(viewport={"width": 1280, "height": 900}, **options).new_page()
-    tab.on("pageerror", lambda error: pytest.fail(str(error)))
-    tab.goto(page.as_uri() + address)
-    return tab
 
 
 def said(tab):
@@ -122,8 +111,8 @@ def said(tab):
 
 
 @pytest.mark.full
-def test_settings_time_and_events_are_chosen_and_the_address_says_which(page, browser):
-    tab = opened(browser, page)
+def test_settings_time_and_events_are_chosen_and_the_address_says_which(page, open_tab):
+    tab = open_tab(page.as_uri())
     assert tab.locator("figure img").count() == 0
     assert said(tab) == "0.000 ms. client: request; server: nothing noted; CPU thread: has the GIL."
     tab.get_by_label("On to the next event").click()
@@ -142,15 +131,15 @@ def test_settings_time_and_events_are_chosen_and_the_address_says_which(page, br
     assert tab.locator("select").first.input_value() == "5 ms"
     tab.get_by_label("Time", exact=True).press("End")
     assert said(tab).startswith("10.000 ms.")
-    other = opened(browser, page, "#gil=1-ms,1,600")
+    other = open_tab(f"{page.as_uri()}#gil=1-ms,1,600")
     other.wait_for_function("document.querySelector('.ffi-player-said').textContent.startsWith('0.600 ms')")
     assert other.locator("select").first.input_value() == "1 ms"
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
-def test_it_plays_and_pauses(page, browser, motion):
-    tab = opened(browser, page, reduced_motion=motion)
+def test_it_plays_and_pauses(page, open_tab, motion):
+    tab = open_tab(page.as_uri(), reduced_motion=motion)
     tab.get_by_role("button", name="Play").click()
     tab.wait_for_function("!document.querySelector('.ffi-player-said').textContent.startsWith('0.000')")
     tab.get_by_role("button", name="Pause").click()
@@ -163,7 +152,7 @@ def test_it_plays_and_pauses(page, browser, motion):
 
 
 @pytest.mark.full
-def test_without_javascript_the_picture_is_seen(page, browser):
-    tab = opened(browser, page, java_script_enabled=False)
+def test_without_javascript_the_picture_is_seen(page, open_tab):
+    tab = open_tab(page.as_uri(), java_script_enabled=False)
     assert tab.locator("figure img.ffi-light").is_visible()
     assert tab.locator("button, select").count() == 0

@@ -14,14 +14,15 @@ from ffilab.judge import again
 from ffilab.judge.numbers import ONE_CORE
 from ffilab.page import advice, front, guide, ledger_page, render
 from ffilab.page.contents import split
+from ffilab.page.places import markdown
 from ffilab.run import paths
 from ffilab.run.budget import Budget
 from tests.helpers import golden_pages
 from tests.helpers.golden_pages import POOR, SMALL_PAGES, chapters_of, records
+from tests.helpers.notebooks import asked, glued
 from tests.helpers.prose import faults_of_markdown as faults
-from tests.helpers.source_pages import source_tree
-from tests.test_front import RESTING, copy_of
-from tests.test_snapshots import SNAPSHOTS
+from tests.helpers.snapshots import SNAPSHOTS
+from tests.helpers.source_pages import copy_of, resting
 
 PAGES = [(chapter, variant) for chapter, variant in golden_pages.PAGES if variant in (POOR, SMALL_PAGES)]
 
@@ -53,15 +54,11 @@ def test_a_table_has_no_cell_that_says_nothing(chapter, variant):
                 assert any(row), (cell, row)
 
 
-@pytest.mark.parametrize(("chapter", "variant"), PAGES)
+@pytest.mark.parametrize(("chapter", "variant"), golden_pages.PAGES)
 def test_whatever_a_page_shows_in_another_place_is_there(chapter, variant, executed):
-    notebook = executed.executed_notebook
-    for name, page in split(notebook, chapter).items():
-        outputs = [output for cell in page.cells for output in cell.get("outputs", [])]
-        glued = {output.get("metadata", {}).get("scrapbook", {}).get("name") for output in outputs}
-        text = "\n".join(cell.source for cell in page.cells if cell.cell_type == "markdown")
-        asked = re.findall(r"\{glue\} (\S+)", text) + re.findall(r"\{glue:text\}`([^`]+)`", text)
-        assert set(asked) <= glued, name
+    """A chapter may have several pages, and what is glued on one is not known on the next."""
+    for name, page in split(executed.executed_notebook, chapter).items():
+        assert set(asked("\n".join(markdown(page)))) <= glued(page).keys(), name
 
 
 def test_what_takes_two_cores_is_no_verdict_on_one(taken_for_results):
@@ -73,9 +70,9 @@ def test_what_takes_two_cores_is_no_verdict_on_one(taken_for_results):
     assert {rows[claim]["verdict"] for claim in ("C1", "C2")} == {"open"}
 
 
-def test_ledger_guide_and_front_page_are_made(tmp_path, taken_for_results):
-    copy, tree = copy_of.__wrapped__(POOR), source_tree(tmp_path)
-    for one in RESTING:
+def test_ledger_guide_and_front_page_are_made(source_tree, taken_for_results):
+    copy, tree = copy_of.__wrapped__(POOR), source_tree
+    for one in resting():
         text = advice.evidence(one, copy)
         assert faults(text) == [], text
     for page in (front.surprises(tree, copy), front.questions(tree, copy, "safe"), guide.cards_page(tree, copy)):

@@ -15,11 +15,9 @@ MEASURED = r"\d (ns|µs|MiB)|\d+ of \d+|is faster|oo close to call|is withheld"
 class Reader:
     """A browser at the front page that counts what its reader does."""
 
-    def __init__(self, browser, book, width):
-        self.tab = browser.new_page(viewport={"width": width, "height": 900})
-        self.tab.goto((book / "index.html").as_uri())
-        self.tab.wait_for_url("**/preface.html")
-        self.clicks = 0
+    def __init__(self, tab):
+        self.tab, self.clicks = tab, 0
+        tab.wait_for_url("**/preface.html")
 
     def choose(self, name, label):
         self.clicks += 1
@@ -36,20 +34,12 @@ class Reader:
         assert found.count() == 1, (words, found.count())
         return found
 
-    def target(self):
-        """What the address of the page leads to: there, and in sight."""
-        name = self.tab.evaluate("decodeURIComponent(location.hash.slice(1))")
-        element = self.tab.locator(f"[id='{name}']").first
-        element.wait_for(state="attached")
-        return element
-
 
 @pytest.fixture(params=[1280, 390], ids=["desktop", "phone"])
-def reader(request, browser, golden_book):
-    found = Reader(browser, golden_book, request.param)
-    yield found
-    assert found.clicks <= MOST_CLICKS
-    found.tab.close()
+def reader(request, open_tab, golden_book):
+    reader = Reader(open_tab((golden_book / "index.html").as_uri(), request.param))
+    yield reader
+    assert reader.clicks <= MOST_CLICKS
 
 
 def test_pyo3_or_pybind11_for_str_without_the_gil(reader):
@@ -94,4 +84,5 @@ def test_a_corner_leads_to_its_section(reader):
     links = reader.tab.locator(".ffi-corners a[href*=notebooks]:visible")
     assert links.count() >= 7
     reader.follow(links.first)
-    assert reader.target().count() == 1
+    name = reader.tab.evaluate("decodeURIComponent(location.hash.slice(1))")
+    reader.tab.locator(f"[id='{name}']").first.wait_for(state="attached")

@@ -16,6 +16,8 @@ from ffilab.page import contents
 # Most of it is the theme.
 BUDGET_BYTES = 4_000_000
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text()
+# Functions that return what is wrong with a page.
+READING = (Path(__file__).parent / "helpers" / "reading.js").read_text()
 # A thousand rows alike: to look at the colours of each takes half a minute.
 MATRIX = "book/matrix.html"
 FOUR = ("book/preface.html", "book/ledger.html", MATRIX, "notebooks/loaders/loaders.html")
@@ -43,33 +45,6 @@ def address(golden_book):
     server.shutdown()
 
 
-# What a mouse can use or scroll, is seen, and is out of the order of the Tab key.
-UNREACHED = """() => [...document.querySelectorAll('a[href], button, input, summary, select, .ffi-table, pre, .ffi-figure')]
-    .filter(each => each.checkVisibility({visibilityProperty: true, opacityProperty: true}) && !each.disabled)
-    .filter(each => !each.matches('.ffi-table, pre, .ffi-figure') || each.scrollWidth > each.clientWidth + 1)
-    .filter(each => !each.matches('input[type=radio], .headerlink') && each.tabIndex < 0)
-    .map(each => each.outerHTML.slice(0, 120))"""
-
-# A page that scrolls sideways; of a figure none or both of its pictures, the wrong one, or one too small to be read; a
-# table whose first column does not stay.
-UNREADABLE = """mode => {
-  const all = selector => [...document.querySelectorAll(selector)];
-  const leaves = table => {
-    table.scrollLeft = 150;
-    const [cell, box] = [table.querySelector('td'), table].map(each => each.getBoundingClientRect().left);
-    table.scrollLeft = 0;
-    return Math.abs(cell - box) >= 2;
-  };
-  const pictures = figure => [...figure.querySelectorAll('img')].filter(each => each.offsetWidth);
-  return [
-    ...['sideways'].filter(() => document.documentElement.scrollWidth > innerWidth),
-    ...all('.ffi-figure').filter(each => pictures(each).map(one => one.className).join() !== `ffi-${mode}`),
-    ...all('.ffi-figure img').filter(each => each.offsetWidth && each.width < 600),
-    ...all('.ffi-table').filter(each => each.scrollWidth > each.clientWidth && leaves(each)),
-  ].map(each => (each.outerHTML ?? each).slice(0, 120));
-}"""
-
-
 def serious(tab, contrast: bool) -> list[tuple]:
     """What axe finds on the page that is serious. contrast: of colours, too, which takes most of the time."""
     tab.evaluate(AXE)
@@ -92,13 +67,12 @@ def problems(browser, golden_book, address, page, width=1280, mode="light") -> l
     tab.on("pageerror", lambda error: found.append(str(error)))
     tab.goto(address + page)
     tab.wait_for_timeout(200)
-    loaded = {unquote(urlsplit(url).path).lstrip("/") for url in tab.evaluate(
-        "performance.getEntriesByType('resource').map(each => each.name)"
-    )}  # fmt: skip
-    weight = sum((golden_book / each).stat().st_size for each in {page, *loaded} if (golden_book / each).is_file())
+    loaded = tab.evaluate("performance.getEntriesByType('resource').map(each => each.name)")
+    files = {golden_book / unquote(urlsplit(url).path).lstrip("/") for url in (address + page, *loaded)}
+    weight = sum(file.stat().st_size for file in files if file.is_file())
     found += [f"{weight} bytes"] * (weight > BUDGET_BYTES)
-    found += tab.evaluate(UNREACHED)
-    found += tab.evaluate(UNREADABLE, mode)
+    tab.evaluate(READING)
+    found += tab.evaluate("unreached()") + tab.evaluate("mode => unreadable(mode)", mode)
     # Before axe, which asks for style sheets by itself.
     found = [*found, *serious(tab, contrast=width > 600 and page != MATRIX)]
     tab.close()
@@ -118,22 +92,6 @@ def test_every_page_is(browser, golden_book, pages, address, width, mode):
     assert {page: wrong for page, wrong in found.items() if wrong} == {}
 
 
-# What a reader at 1,280 px meets, outside of what is folded: a table or quoted code that scrolls sideways, a picture
-# without a caption.
-CROWDED = """() => {
-  const all = selector => [...document.querySelectorAll(`.bd-article ${selector}`)].filter(each =>
-    !each.closest('details') && each.checkVisibility({visibilityProperty: true, opacityProperty: true}));
-  const wide = selector => all(selector).filter(each => each.scrollWidth > each.clientWidth + 1);
-  const too = each => each.scrollWidth - each.clientWidth + ' px too wide: ';
-  const words = text => text.replace(/\\s+/g, ' ').trim().slice(0, 90);
-  const longest = each => each.textContent.split('\\n').reduce((one, other) => one.length < other.length ? other : one);
-  return [
-    ...wide('.ffi-table, table').filter(each => !each.closest('.ffi-matrix')).map(each => 'table ' + too(each) + words(each.textContent)),
-    ...wide('div.highlight pre').filter(each => !each.closest('.cell')).map(each => 'quoted code ' + too(each) + words(longest(each))),
-    ...all('img').filter(each => !each.closest('figure')?.querySelector('figcaption')?.checkVisibility())
-      .map(each => 'no visible caption: ' + words(each.alt)),
-  ];
-}"""
 PROOF = "details.ffi-proof"
 
 
@@ -143,7 +101,8 @@ def crowded(browser, address, page) -> list[str]:
     tab = browser.new_page(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
     tab.goto(address + page)
     tab.wait_for_timeout(100)
-    found = tab.evaluate(CROWDED)
+    tab.evaluate(READING)
+    found = tab.evaluate("crowded()")
     for number in range(tab.locator(PROOF).count()):
         proof = f"document.querySelectorAll('{PROOF}')[{number}]"
         found += ["the proof is open"] * tab.evaluate(f"{proof}.open")
@@ -171,61 +130,47 @@ def test_nothing_in_sight_is_cut_off_on_any_page(browser, address, pages):
     assert not wrong, "\n".join(wrong)
 
 
-def test_the_search_of_the_theme_works(address, browser):
-    tab = browser.new_page()
-    complaints = []
-    tab.on("pageerror", lambda error: complaints.append(str(error)))
-    tab.goto(f"{address}search.html?q=PyDLL")
+def test_the_search_of_the_theme_works(address, open_tab):
+    tab = open_tab(f"{address}search.html?q=PyDLL")
     tab.wait_for_selector("ul.search li a")
     addresses = tab.evaluate("[...document.querySelectorAll('ul.search li a')].map(each => each.href)")
     assert any("loaders/loaders" in found for found in addresses)
-    assert complaints == []
-    tab.close()
 
 
 @pytest.mark.full
-def test_only_the_figures_in_sight_are_fetched(address, browser):
+def test_only_the_figures_in_sight_are_fetched(address, open_tab):
     """Of light and dark one, and what lies far below none."""
-    tab = browser.new_page(viewport={"width": 1280, "height": 900})
-    tab.goto(address + "notebooks/boundary/boundary.html")
+    tab = open_tab(address + "notebooks/boundary/boundary.html")
     tab.wait_for_load_state("networkidle")
-    fetched = (
-        "performance.getEntriesByType('resource').filter(each => each.name.includes('/files/')).map(each => each.name)"
-    )
+    fetched = "performance.getEntriesByType('resource').map(each => each.name).filter(name => name.includes('/files/'))"
     at_first = set(tab.evaluate(fetched))
     for _ in range(80):
         tab.mouse.wheel(0, 900)
         tab.wait_for_timeout(15)
     tab.wait_for_load_state("networkidle")
     in_the_end = set(tab.evaluate(fetched))
-    light, dark = (set(tab.evaluate(f"[...document.querySelectorAll('img.ffi-{mode}')].map(i => i.src)")) for mode in ("light", "dark"))  # fmt: skip
-    assert at_first < in_the_end == light
-    assert not dark & in_the_end
-    tab.close()
+    assert at_first < in_the_end
+    assert in_the_end == set(tab.evaluate("[...document.querySelectorAll('img.ffi-light')].map(each => each.src)"))
 
 
 @pytest.mark.full
-def test_the_first_tabs_lead_to_the_content_and_show_where_they_are(address, browser):
-    tab = browser.new_page(viewport={"width": 1280, "height": 900})
-    tab.goto(address + "notebooks/loaders/loaders.html")
+def test_the_first_tabs_lead_to_the_content_and_show_where_they_are(address, open_tab):
+    tab = open_tab(address + "notebooks/loaders/loaders.html")
     tab.keyboard.press("Tab")
     assert tab.evaluate("document.activeElement.textContent") == "Skip to main content"
     tab.keyboard.press("Enter")
+    tab.evaluate(READING)
     seen = set()
     for _ in range(40):
         tab.keyboard.press("Tab")
-        seen.add(tab.evaluate(
-            "(e => [e.tagName, getComputedStyle(e).outlineStyle !== 'none' || getComputedStyle(e).boxShadow !== "
-            "'none'].join())(document.activeElement)"
-        ))  # fmt: skip
-    assert {each.split(",")[0] for each in seen} >= {"A", "BUTTON"}
-    assert not {each for each in seen if each.endswith("false")} - {"BODY,false"}
+        seen.add(tuple(tab.evaluate("focused()")))
+    assert {tag for tag, _ in seen} >= {"A", "BUTTON"}
+    assert {tag for tag, is_shown in seen if not is_shown} <= {"BODY"}
     # A folded part opens by key.
     tab.evaluate("document.querySelector('details.toggle-details, details').querySelector('summary').focus()")
     before = tab.evaluate("document.activeElement.parentElement.open")
     tab.keyboard.press("Enter")
     assert tab.evaluate("document.activeElement.parentElement.open") != before
-    tab.close()
 
 
 def test_every_link_inside_the_book_leads_somewhere(golden_book, pages):
@@ -267,9 +212,8 @@ def test_terms_are_linked_once_on_a_page(golden_book):
 
 
 @pytest.mark.full
-def test_paper_shows_the_page_and_nothing_around_it(address, browser, tmp_path):
-    tab = browser.new_page(color_scheme="dark")
-    tab.goto(address + "notebooks/loaders/loaders.html")
+def test_paper_shows_the_page_and_nothing_around_it(address, open_tab, tmp_path):
+    tab = open_tab(address + "notebooks/loaders/loaders.html", color_scheme="dark")
     tab.emulate_media(media="print", color_scheme="dark")
     tab.evaluate("dispatchEvent(new Event('beforeprint'))")
     hidden = "[...document.querySelectorAll('.bd-sidebar-primary, .bd-sidebar-secondary, .copybtn, .ffi-dark')]"
@@ -281,4 +225,3 @@ def test_paper_shows_the_page_and_nothing_around_it(address, browser, tmp_path):
     path = tmp_path / "page.pdf"
     tab.pdf(path=path)
     assert path.read_bytes().startswith(b"%PDF")
-    tab.close()

@@ -36,13 +36,12 @@ def test_figures_and_tables_become_files(tmp_path):
     assert "who" not in svg.read_text()
 
 
-def test_what_the_instrument_draws_is_what_is_set_apart(monkeypatch):
-    shown = []
-    monkeypatch.setattr(draw, "display", lambda one: shown.append(one.data))
+def test_what_the_instrument_draws_is_what_is_set_apart(displayed):
     draw.figure(lambda figure: figure.subplots().plot([1, 2]), "a line", data=pd.DataFrame({"x": [1]}))
-    assert len(files.IMAGE.findall(shown[0])) == 2
-    assert len(files.CSV.findall(shown[0])) == 1
-    assert files.SWITCH.search(shown[0])
+    shown = displayed[0][0].data
+    assert len(files.IMAGE.findall(shown)) == 2
+    assert len(files.CSV.findall(shown)) == 1
+    assert files.SWITCH.search(shown)
 
 
 GLOSSARY = "# G\n\n```{glossary}\nGIL\n  A lock.\n\nrace condition\n  One.\n\nprocedure linkage table, PLT\n  Where.\n\nblock\n  A round.\n```\n"

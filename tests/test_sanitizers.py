@@ -21,6 +21,7 @@ counts only if both accesses are in a project's own code, and not in the interpr
 import json
 import re
 import runpy
+import shlex
 import shutil
 import subprocess
 import sys
@@ -57,45 +58,23 @@ LET_THROUGH = {"boundary/cffi_abi": "m.scale([], 2.0)", "boundary/cffi_api": "m.
 BUILD = """
 import sys
 from pathlib import Path
-from ffilab.setup import native
-from ffilab.setup import installed
+from ffilab.setup import installed, native
 from ffilab.setup.catalogue import BY_LABEL
 
 project, out, *labels = sys.argv[1:]
 sys.exit("\\n".join(native.build(Path(project), [installed.load(BY_LABEL[one]) for one in labels], Path(out))) or None)
 """
 
-# Locks of the interpreter, and what ThreadSanitizer must know of them. Weak: not every module calls each of them.
-SECTIONS = """
-typedef struct { void *previous, *mutex, *second; } Section;
-void __tsan_acquire(void *), __tsan_release(void *);
-#define SEEN(name, arguments, given, before, after)      \\
-    __attribute__((weak)) void __real_##name arguments;  \\
-    void __wrap_##name arguments { before; __real_##name given; after; }
-#define ENTER(mutex) if (mutex) __tsan_acquire(mutex)
-#define LEAVE(mutex) if (mutex) __tsan_release(mutex)
-SEEN(PyMutex_Lock, (void *m), (m), , ENTER(m))
-SEEN(PyMutex_Unlock, (void *m), (m), LEAVE(m), )
-SEEN(PyCriticalSection_Begin, (Section *s, void *o), (s, o), , ENTER(s->mutex))
-SEEN(_PyCriticalSection_BeginSlow, (Section *s, void *m), (s, m), , ENTER(s->mutex))
-SEEN(PyCriticalSection_BeginMutex, (Section *s, void *m), (s, m), , ENTER(s->mutex))
-SEEN(PyCriticalSection_End, (Section *s), (s), LEAVE(s->mutex), )
-SEEN(PyCriticalSection2_Begin, (Section *s, void *a, void *b), (s, a, b), , ENTER(s->mutex); ENTER(s->second))
-SEEN(PyCriticalSection2_End, (Section *s), (s), LEAVE(s->mutex); LEAVE(s->second), )
-"""
-WRAPPED = re.findall(r"^SEEN\((\w+)", SECTIONS, re.M)
+# Locks of the interpreter, and what ThreadSanitizer must know of them.
+SECTIONS = INSTRUMENTED.with_name("sections.c")
+WRAPPED = re.findall(r"^SEEN\((\w+)", SECTIONS.read_text(), re.M)
 
 # Projects that are programs: what to run.
 PROGRAMS = {
-    "placement/programs": [
-        ["functions", "time", "1"],
-        ["functions", "run", "64", "8", "9"],
-        ["loops", "time", "1"],
-        ["stack"],
-    ],
-    "placement/story/first_commit": [["machine", "once"]],
+    "placement/programs": ["functions time 1", "functions run 64 8 9", "loops time 1", "stack"],
+    "placement/story/first_commit": ["machine once"],
     "races/sanitizers": [
-        ["stress", variant] for variant in ("counter, mutex", "counter, atomic", "bank, mutex", "lazy table, mutex")
+        f"stress '{variant}'" for variant in ("counter, mutex", "counter, atomic", "bank, mutex", "lazy table, mutex")
     ],
 }
 # Projects of chapters whose functions stand in their cells: what calls all of it.
@@ -110,11 +89,7 @@ MISTAKEN = "races/shared_state"
 PLANTED = {
     ASAN: ("remedies.c", "return pair->left != pair->right;", "return pair->left != (&pair->right)[2];"),
     UBSAN: ("shared_state.c", "now.tv_sec * INT64_C(1000000000)", "(int)now.tv_sec * 1000000000"),
-    TSAN: (
-        "remedies.c",
-        "PyMutex_Lock(&lock);\n        locked++;\n        PyMutex_Unlock(&lock);",
-        "locked++;",
-    ),
+    TSAN: ("remedies.c", "PyMutex_Lock(&lock);\n        locked++;\n        PyMutex_Unlock(&lock);", "locked++;"),
 }
 
 
@@ -168,18 +143,12 @@ def flags(folder, kind):
     if kind == MEMORY:
         instrument += " -fsanitize-recover=address"
     else:
-        source, built = compilers / "sections.c", compilers / "sections.o"
-        source.write_text(SECTIONS)
-        subprocess.run([*compiler().split(), "-fPIC", "-c", source, "-o", built], check=True)
+        built = compilers / "sections.o"
+        subprocess.run([*compiler().split(), "-fPIC", "-c", SECTIONS, "-o", built], check=True)
         link += f" {built} " + " ".join(f"-Wl,--wrap={name}" for name in WRAPPED)
-    return {
-        "CC": str(compilers / "cc"),
-        "CFLAGS": instrument,
-        "CXXFLAGS": instrument,
-        "LDFLAGS": link,
-        # Or what CMake builds has its symbols taken away.
-        "SKBUILD_CMAKE_BUILD_TYPE": "Debug",
-    }
+    # Debug, or what CMake builds has its symbols taken away.
+    of_cmake = {"SKBUILD_CMAKE_BUILD_TYPE": "Debug"}
+    return {"CC": str(compilers / "cc"), "CFLAGS": instrument, "CXXFLAGS": instrument, "LDFLAGS": link, **of_cmake}
 
 
 def build(folder, project, kind, planted, environment):
@@ -215,30 +184,34 @@ def mistaken(kind):
 
 def runtime(kind):
     """The sanitizer's library, which a process must load first. Skips where the compiler has none."""
-    name = RUNTIMES[kind]
-    found = subprocess.run(
-        [*compiler().split(), f"-print-file-name={name}"], capture_output=True, text=True
-    ).stdout.strip()
+    found = of_the_compiler(RUNTIMES[kind])
     if not Path(found).is_absolute():
-        pytest.skip(f"the compiler here has no {name}")
+        pytest.skip(f"the compiler here has no {RUNTIMES[kind]}")
     return found
+
+
+def of_the_compiler(name):
+    """Where the compiler has a library; its name alone where it has none."""
+    command = [*compiler().split(), f"-print-file-name={name}"]
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
 
 
 def commands_of(folder, project, label, runtime):
     """The command lines that use what was built, as a function of the project and of the interpreter that loads it."""
     out = folder / "out"
     if project in PROGRAMS:
-        place = out if (out / PROGRAMS[project][0][0]).exists() else folder / "native" / project
-        return [[place / name, *arguments] for name, *arguments in PROGRAMS[project]]
+        commands = [shlex.split(line) for line in PROGRAMS[project]]
+        place = out if (out / commands[0][0]).exists() else folder / "native" / project
+        return [[place / name, *arguments] for name, *arguments in commands]
     # The C++ library must be there when the sanitizer looks for what throws.
-    print_cxx = [*compiler().split(), "-print-file-name=libstdc++.so.6"]
-    cxx = subprocess.run(print_cxx, capture_output=True, text=True).stdout.strip()
-    python = installed.load(BY_LABEL[label]).python
+    preloaded = f"LD_PRELOAD={runtime} {of_the_compiler('libstdc++.so.6')}"
     if everything := IN_CELLS.get(project):
-        case = ["case", source_of(everything=everything), "everything", json.dumps({"folder": str(out)})]
-        return [["env", f"LD_PRELOAD={runtime} {cxx}", python, "-s", WORKER, *case]]
-    calls = json.dumps([call for call in CALLS if call != LET_THROUGH.get(project)])
-    return [["env", f"LD_PRELOAD={runtime} {cxx}", python, "-s", INSTRUMENTED, project, NATIVE, out, calls]]
+        given = ["case", source_of(everything=everything), "everything", json.dumps({"folder": str(out)})]
+        command = [WORKER, *given]
+    else:
+        calls = json.dumps([call for call in CALLS if call != LET_THROUGH.get(project)])
+        command = [INSTRUMENTED, project, NATIVE, out, calls]
+    return [["env", preloaded, installed.load(BY_LABEL[label]).python, "-s", *command]]
 
 
 def run(folder, project, kind, label):
@@ -259,9 +232,7 @@ def run(folder, project, kind, label):
     for command in commands_of(folder, project, label, runtime(kind)):
         end, _, err = program([*fixed, *command], 120, environment, memory_bytes=None)
         if "unexpected memory mapping" in err:
-            pytest.skip(
-                "its shadow memory does not fit this system's address randomisation, which cannot be switched off"
-            )
+            pytest.skip("its shadow memory does not fit this system's address randomisation, which stays on")
         ended.add(end if end == "ok" else f"{end}: {err[-1000:]}")
         reports += of_ours(err, folder)
     return ended, reports
@@ -269,7 +240,7 @@ def run(folder, project, kind, label):
 
 # Where a report begins, and the name of its sanitizer.
 BEGINS = re.compile(r"^(?:==\d+==ERROR: |WARNING: )(\w+Sanitizer): |^(\S+?):\d+:\d+: runtime error: ", re.M)
-FRAME = re.compile(r"^ +#\d+ (?:0x\w+ in )?(.*)$")
+FRAME = re.compile(r"^ +#\d+ (?:0x\w+ in )?(.*)$", re.M)
 OF_THE_TOOLS = re.compile(r"\blib(a|t|ub)san\b|/libsanitizer/")
 
 
@@ -281,10 +252,7 @@ def of_ours(said, folder):
     for start, after in zip(starts, [*starts[1:], None]):
         text = said[start.start() : after.start() if after else len(said)]
         tool = start.group(1) or UBSAN
-        stacks = [
-            [FRAME.match(line).group(1) for line in part.splitlines() if FRAME.match(line)]
-            for part in text.split("\n\n")
-        ]
+        stacks = [FRAME.findall(part) for part in text.split("\n\n")]
         accesses = [
             [frame for frame in stack if not OF_THE_TOOLS.search(frame)] for stack in stacks[: 2 if tool == TSAN else 1]
         ]

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 from ffilab.run.paths import ROOT
-from tests.test_tree import tracked
+from tests.helpers.tree import tracked
 
 
 def test_spelling():

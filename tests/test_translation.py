@@ -8,9 +8,11 @@ import pytest
 
 from ffilab.judge.claims import chapter_names
 from ffilab.page import translation
+from ffilab.page.places import markdown
 from ffilab.page.slides import glued
 from ffilab.run.paths import ROOT
 from tests.helpers.golden_pages import page
+from tests.helpers.notebooks import asked, shown
 
 LANGUAGE = "zh_TW"
 TRANSLATED = [chapter for chapter in chapter_names() if translation.cells(chapter, LANGUAGE)]
@@ -44,26 +46,20 @@ def test_every_cell_is_translated_and_none_is_left_over(pages):
     chapter, english, _ = pages
     cells = translation.cells(chapter, LANGUAGE)
     typed = [cell.id for cell in english.cells if cell.cell_type == "markdown"]
-    shown = [cell.id for cell in translation.page(english, chapter, LANGUAGE).cells if cell.cell_type == "markdown"]
-    assert set(shown) - {f"proof-{LANGUAGE}"} <= set(cells), "cells that are not translated"
+    on_page = [cell.id for cell in translation.page(english, chapter, LANGUAGE).cells if cell.cell_type == "markdown"]
+    assert set(on_page) - {f"proof-{LANGUAGE}"} <= set(cells), "cells that are not translated"
     assert set(cells) <= set(typed), "translations of cells that are gone"
 
 
 def test_no_sentence_is_left_in_english(pages):
     chapter, _, executed = pages
-    shown = translation.page(executed, chapter, LANGUAGE)
-    texts = [prose(cell.source) for cell in shown.cells if cell.cell_type == "markdown"]
-    said = "".join(cell.source for cell in shown.cells if cell.cell_type == "markdown")
-    used = set(re.findall(r"\{glue:text\}`([^`]+)`", said))
-    texts += [prose(text) for name, text in glued(executed).items() if name in used]
-    for cell in shown.cells:
-        for output in cell.get("outputs", []):
-            outputs = output.get("data", {})
-            texts.append(
-                prose(re.sub(r"<style>.*?</style>|<code>.*?</code>", "", outputs.get("text/html", ""), flags=re.S))
-            )
-            texts.append(prose(outputs.get("text/markdown", "")))
-    left = [found[0] for text in texts for found in LEFT.finditer(text)]
+    translated = translation.page(executed, chapter, LANGUAGE)
+    typed = markdown(translated)
+    texts = [*typed, *shown(translated)]
+    texts += [text for name, text in glued(executed).items() if name in asked("\n".join(typed))]
+    no_prose = re.compile(r"<style>.*?</style>|<code>.*?</code>", re.S)
+    texts += [no_prose.sub("", html) for html in shown(translated, "text/html")]
+    left = [found[0] for text in texts for found in LEFT.finditer(prose(text))]
     assert not left, left
 
 
@@ -74,8 +70,7 @@ def test_numbers_and_names_are_the_same(pages):
         assert numbers(text) == numbers(originals[name]), name
         assert Counter(NAMES.findall(text)) == Counter(NAMES.findall(originals[name])), name
     ours, theirs = glued(executed), glued(english)
-    used = set(re.findall(r"\{glue:text\}`([^`]+)`", "".join(cells.values())))
-    for name in used:
+    for name in set(re.findall(r"\{glue:text\}`([^`]+)`", "".join(cells.values()))):
         assert numbers(ours[name]) == numbers(theirs[name]), (name, ours[name], theirs[name])
 
 

@@ -3,9 +3,7 @@
 import pytest
 
 from ffilab.judge import verdicts
-from ffilab.judge.claims import Claim
 from ffilab.judge.estimates import Counted
-from ffilab.judge.numbers import Number
 from ffilab.judge.rules import Conformance, Never, Occurs, Side, Size
 from ffilab.judge.verdicts import (
     AGREES,
@@ -15,19 +13,18 @@ from ffilab.judge.verdicts import (
     HOLDS,
     MEASURED,
     MIXED,
-    NO_NUMBER,
     NO_RESULT,
     NOT_MEASURABLE,
     OPEN,
     WITHHELD,
 )
+from tests.helpers.made_claims import claim, numbers
 from tests.helpers.of_chapter import about, seen
 
 
-def of_claim(claim, measurements, missing, withheld=None):
-    numbers = {name: Number(one) for name, one in measurements.items()}
-    numbers |= {name: Number(None, why) for name, why in missing.items()}
-    return verdicts.of_claim(claim, numbers, withheld)
+def of_claim(rules, found, withheld=None):
+    """The verdict on a claim. found: by name an estimate, or why there is none."""
+    return verdicts.of_claim(claim(*rules), numbers(found), withheld)
 
 
 def side(name):
@@ -36,10 +33,6 @@ def side(name):
 
 def size(name):
     return Size(name, null=1.0, published=1.4, margin=0.25)
-
-
-def claim(*rules, **further):
-    return Claim("A1", "c", "", "", "", rules, **further)
 
 
 UP, DOWN, STRADDLES = about(1.4), about(0.8), about(1.02)
@@ -65,14 +58,12 @@ NEVER, OCCURS = Never("never", rate=0.15), Occurs("occurs", rate=0.15)
     ],
 )
 def test_a_claim_has_a_word_of_its_own_where_its_parts_agree(found, word, qualifier):
-    measured = {"u": UP, "d": DOWN, "s": STRADDLES}
-    names = [str(number) for number in range(len(found))]
-    given = of_claim(
-        claim(*map(side, names)),
-        {name: measured[one] for name, one in zip(names, found) if one != "-"},
-        {name: "there is no valgrind" for name, one in zip(names, found) if one == "-"},
-    )
-    assert (given.word, given.qualifier, given.size) == (word, qualifier, "")
+    measured = {"u": UP, "d": DOWN, "s": STRADDLES, "-": "there is no valgrind"}
+    by_name = {str(number): measured[one] for number, one in enumerate(found)}
+    given = of_claim(map(side, by_name), by_name)
+    assert given.word == word
+    assert given.qualifier == qualifier
+    assert given.size == ""
 
 
 @pytest.mark.parametrize(
@@ -80,29 +71,32 @@ def test_a_claim_has_a_word_of_its_own_where_its_parts_agree(found, word, qualif
     [(UP, HOLDS, AGREES), (about(1.1), HOLDS, DIFFERS), (about(1.4, 0.06), HOLDS, OPEN), (DOWN, FAILS, DIFFERS)],
 )
 def test_the_published_size_stands_beside_the_word_and_is_not_counted(found, word, says):
-    given = of_claim(claim(side("x"), size("x")), {"x": found}, {})
-    assert (given.word, given.qualifier, given.size) == (word, "", says)
+    given = of_claim([side("x"), size("x")], {"x": found})
+    assert given.word == word
+    assert given.qualifier == ""
+    assert given.size == says
 
 
-def test_of_several_sizes_one_that_differs_decides():
+@pytest.mark.parametrize(("other", "says"), [(about(1.1), DIFFERS), (about(1.4, 0.06), OPEN), (UP, AGREES)])
+def test_of_several_sizes_one_that_differs_decides(other, says):
     rules = [side("x"), size("x"), side("y"), size("y")]
-    assert of_claim(claim(*rules), {"x": UP, "y": about(1.1)}, {}).size == DIFFERS
-    assert of_claim(claim(*rules), {"x": UP, "y": about(1.4, 0.06)}, {}).size == OPEN
-    assert of_claim(claim(*rules), {"x": UP, "y": UP}, {}).size == AGREES
+    assert of_claim(rules, {"x": UP, "y": other}).size == says
 
 
 def test_one_event_refutes_a_claim_of_safety_whatever_else_holds():
-    given = of_claim(claim(OCCURS, NEVER, side("z")), {"occurs": seen(30), "never": seen(1), "z": UP}, {})
-    assert (given.word, given.qualifier) == (FAILS, "2 yes, 1 no")
+    given = of_claim([OCCURS, NEVER, side("z")], {"occurs": seen(30), "never": seen(1), "z": UP})
+    assert given.word == FAILS
+    assert given.qualifier == "2 yes, 1 no"
 
 
 def test_nothing_is_called_safe_that_was_not_tried():
-    given = of_claim(claim(OCCURS, NEVER), {"occurs": seen(30)}, {"never": "the threads never met"})
-    assert (given.word, given.qualifier) == (MIXED, "1 yes, 1 no number")
+    given = of_claim([OCCURS, NEVER], {"occurs": seen(30), "never": "the threads never met"})
+    assert given.word == MIXED
+    assert given.qualifier == "1 yes, 1 no number"
 
 
 def test_what_nothing_tests_is_scope_and_lowers_no_word():
-    assert of_claim(claim(side("x"), untested=("the rest",)), {"x": UP}, {}).word == HOLDS
+    assert verdicts.of_claim(claim(side("x"), untested=("the rest",)), numbers({"x": UP})).word == HOLDS
 
 
 def test_kinds_of_claims():
@@ -112,16 +106,20 @@ def test_kinds_of_claims():
     assert verdicts.kind(claim(not_measurable="a text")) == NOT_MEASURABLE
 
 
-def test_what_is_true_by_construction_has_no_verdict_and_says_if_our_code_is_wrong():
-    def word(value, *rules, **found):
-        given = of_claim(claim(Conformance("x"), *rules), {"x": Counted(value), **found}, {})
-        return given.word, given.qualifier
-
-    assert word(1) == (BY_CONSTRUCTION, "")
-    assert word(0.5) == (NO_RESULT, verdicts.CODE_FAILED)
-    assert word(1, side("y"), y=DOWN) == (MIXED, "1 yes, 1 no")
-    assert word(0, side("y"), y=UP) == (NO_RESULT, verdicts.CODE_FAILED)
-    assert of_claim(claim(Conformance("x")), {}, {"x": "not built"}).parts[0][1].verdict == NO_NUMBER
+@pytest.mark.parametrize(
+    ("found", "word", "qualifier"),
+    [
+        ({"x": Counted(1)}, BY_CONSTRUCTION, ""),
+        ({"x": Counted(0.5)}, NO_RESULT, verdicts.CODE_FAILED),
+        ({"x": Counted(1), "y": DOWN}, MIXED, "1 yes, 1 no"),
+        ({"x": Counted(0), "y": UP}, NO_RESULT, verdicts.CODE_FAILED),
+        ({"x": "not built"}, OPEN, "1 no number"),
+    ],
+)
+def test_what_is_true_by_construction_has_no_verdict_and_says_if_our_code_is_wrong(found, word, qualifier):
+    given = of_claim([Conformance("x"), *map(side, found.keys() - {"x"})], found)
+    assert given.word == word
+    assert given.qualifier == qualifier
 
 
 @pytest.mark.parametrize(
@@ -137,29 +135,31 @@ def test_what_is_withheld_is_one_number(x, y, word, qualifier):
     for hidden in (UP, DOWN):
         found = {"x": x or hidden, "y": y or hidden}
         withheld = {name: "A/A" for name, given in (("x", x), ("y", y)) if given is None}
-        given = of_claim(claim(side("x"), side("y")), found, {}, withheld)
-        assert (given.word, given.qualifier) == (word, qualifier)
+        given = of_claim([side("x"), side("y")], found, withheld)
+        assert given.word == word
+        assert given.qualifier == qualifier
         assert given.parts[0][1].reason == "A/A"
         assert "another run" in verdicts.what_it_takes(given, None)
 
 
 def test_a_size_may_be_withheld_where_its_side_is_not():
-    given = of_claim(claim(side("x"), size("x")), {"x": UP}, {}, {size("x").key: "A/A"})
-    assert (given.word, given.size) == (HOLDS, OPEN)
+    given = of_claim([side("x"), size("x")], {"x": UP}, {size("x").key: "A/A"})
+    assert given.word == HOLDS
+    assert given.size == OPEN
 
 
 @pytest.mark.parametrize(("rule", "word"), [(OCCURS, HOLDS), (NEVER, FAILS)])
 def test_an_event_that_was_seen_is_given_beside_any_load_and_none_is_not(rule, word):
     withheld = {rule.number: "disturbed"}
-    assert of_claim(claim(rule), {rule.number: seen(1)}, {}, withheld).word == word
-    assert of_claim(claim(rule), {rule.number: seen(0)}, {}, withheld).word == WITHHELD
+    assert of_claim([rule], {rule.number: seen(1)}, withheld).word == word
+    assert of_claim([rule], {rule.number: seen(0)}, withheld).word == WITHHELD
 
 
 def test_what_an_open_claim_would_take():
-    given = of_claim(claim(side("x")), {"x": about(1.03, 0.01)}, {})
+    given = of_claim([side("x")], {"x": about(1.03, 0.01)})
     words = verdicts.what_it_takes(given, minutes=2.0)
     assert "runs instead of 20" in words
     assert "minutes instead of 2" in words
-    hopeless = of_claim(claim(side("x")), {"x": about(1.02 + 1e-9, 0.01)}, {})
+    hopeless = of_claim([side("x")], {"x": about(1.02 + 1e-9, 0.01)})
     assert "too close to the limit" in verdicts.what_it_takes(hopeless, 2.0)
-    assert "what is missing" in verdicts.what_it_takes(of_claim(claim(side("x")), {}, {"x": "no perf"}), None)
+    assert "what is missing" in verdicts.what_it_takes(of_claim([side("x")], {"x": "no perf"}), None)

@@ -7,133 +7,89 @@ from types import SimpleNamespace
 import pytest
 
 from ffilab.judge import ledger, verdicts
-from ffilab.judge.claims import Claim, all_claims
+from ffilab.judge.claims import all_claims
 from ffilab.judge.estimates import Location
-from ffilab.judge.numbers import Number
 from ffilab.judge.poured import Digits
 from ffilab.judge.rules import KINDS, NO, OPEN, YES, Conformance, Equal, Never, Occurs, Side, Size
 from ffilab.page import advice, ledger_page, parts
 from ffilab.run.budget import BUDGETS
+from tests.helpers.made_claims import ABOVE, NAME, SIZE, row
 from tests.helpers.of_chapter import about, counted, seen
 from tests.helpers.prose import faults_of_markdown as faults
-from tests.test_ledger_page import card
 
-PROVENANCE = {"is_result": True, "minutes": 2.0, "budget": "quick"}
-
-
-ABOVE = Side("a / b", "the part", direction="above", null=1.0, interest=0.05)
-BELOW = Side("a / b", "the part", direction="below", null=1.0, interest=0.5)
-NOT_SLOWER = Side("a / b", "the part", direction="above", null=1.0, interest=-0.1)
-SIZE = Size("a / b", "the part", null=1.0, published=1.4, margin=0.25)
-EQUAL = Equal("a / b", "the part", null=1.0, margin=0.1)
-EXACTLY = Equal("a / b", "the part", null=1.0, margin=0.0)
-NEVER = Never("a / b", "the part", rate=0.15)
-OCCURS = Occurs("a / b", "the part", rate=0.15)
-
-# Each kind in each form: rule, measurement, answer, and what its reason has to say.
-FORMS = [
-    (ABOVE, about(1.2), YES, "the whole interval lies above 1.05"),
-    (ABOVE, about(0.8), NO, "the other way round: the whole interval lies below 1"),
-    (ABOVE, about(1.02), NO, "less than is of interest: the whole interval lies between 1 and 1.05"),
-    (ABOVE, about(1.0), NO, "no effect of interest: the interval contains 1, and does not reach 1.05"),
-    (ABOVE, about(1.05), OPEN, "the side is clear; the interval contains 1.05"),
-    (ABOVE, about(1.02, 0.05), OPEN, "the interval contains 1, no effect, and 1.05"),
-    (ABOVE, counted(1.2), YES, "it is 1.2, above 1.05"),
-    (ABOVE, counted(1.0), NO, "no effect of interest: it is 1"),
-    (ABOVE, counted(0.8), NO, "the other way round: it is 0.8, below 1"),
-    (ABOVE, Location.of([1.2]), OPEN, "too few"),
-    (BELOW, about(0.3), YES, "the whole interval lies below 0.5"),
-    (BELOW, about(1.3), NO, "the other way round: the whole interval lies above 1"),
-    (BELOW, about(0.7), NO, "less than is of interest: the whole interval lies between 1 and 0.5"),
-    (BELOW, about(0.5), OPEN, "the side is clear; the interval contains 0.5"),
-    (NOT_SLOWER, about(0.97), YES, "the whole interval lies above 0.9, the margin"),
-    (NOT_SLOWER, about(0.8), NO, "beyond the margin: the whole interval lies below 0.9"),
-    (NOT_SLOWER, about(0.9), OPEN, "the interval contains 0.9, the margin"),
-    (SIZE, about(1.4), YES, "within the published 1.4 ± 0.1 (25 % of its effect)"),
-    (SIZE, about(1.1), NO, "outside the published 1.4 ± 0.1"),
-    (SIZE, about(1.3), OPEN, "crosses the edge of the published 1.4 ± 0.1"),
-    (EQUAL, about(1.0), YES, "within 1 ± 0.1"),
-    (EQUAL, about(1.3), NO, "outside 1 ± 0.1"),
-    (EQUAL, about(1.1), OPEN, "crosses the edge of 1 ± 0.1"),
-    (EXACTLY, counted(1.0), YES, "it is 1, as claimed"),
-    (EXACTLY, counted(0.8), NO, "it is 0.8, outside 1"),
-    (OCCURS, seen(5), YES, "it happened in 5 of 30 runs"),
-    (OCCURS, seen(0), NO, "not seen in 30 runs, so rarer than 14.2%"),
-    (OCCURS, seen(0, 10), OPEN, "to exclude 15.0% takes 29 runs"),
-    (NEVER, seen(0), YES, "not seen in 30 runs, so rarer than 14.2%"),
-    (NEVER, seen(2), NO, "2 of 30 runs"),
-    (NEVER, seen(0, 10), OPEN, "to exclude 15.0% takes 29 runs"),
-    (Conformance("a / b"), counted(1), YES, "true by construction"),
-    (Conformance("a / b"), counted(0.5), NO, "should be true by construction"),
-]
-
-
-def test_every_kind_stands_in_every_form():
-    for kind in KINDS.values():
-        answers = {answer for rule, _, answer, _ in FORMS if type(rule) is kind}
-        possible = {Conformance: {YES, NO}}
-        assert answers == possible.get(kind, {YES, NO, OPEN})
-
-
-def given(measured, withheld=None, missing=None, **provenance):
-    found = {name: Number(one) for name, one in measured.items()}
-    found |= {name: Number(None, why) for name, why in (missing or {}).items()}
-    return ledger.Given(found, PROVENANCE | provenance, withheld or {})
-
-
-def row_of(rule, measured, **further):
-    """The ledger's row of a claim with one test; a size stands beside its side."""
-    rules = (ABOVE, rule) if isinstance(rule, Size) else (rule,)
-    claim = Claim("A1", "loaders", "A, a slide", "One is slower.", "1.4", rules)
-    return {**ledger.judge(claim, given(measured, **further)), "stale": []}
-
-
-@pytest.mark.parametrize(("rule", "found", "answer", "says"), FORMS)
-def test_each_answer_reads_well_and_says_what_was_found(rule, found, answer, says):
-    answered = rule.answer(found)
-    assert (answered.verdict, says in answered.reason) == (answer, True), answered.reason
-    row = row_of(rule, {"a / b": found})
-    for text in (answered.reason, *ledger.in_lines(row), card(row)):
-        assert faults(text) == [], text
-
-
-WITHOUT = {
-    "withheld": {"withheld": {"a / b": "A/A, once / again, in 'calls' on 3.14: 1.02 [1.01, 1.03]"}},
-    "no number": {"numbers": {}, "missing": {"a / b": "there is no valgrind"}},
-    "smoke": {"is_result": False},
+EQUAL = Equal(NAME, "the part", null=1.0, margin=0.1)
+RULES = {
+    "above 1 by 0.05": ABOVE,
+    "below 1 by 0.5": Side(NAME, "the part", direction="below", null=1.0, interest=0.5),
+    "above 1, or below by less than 0.1": Side(NAME, "the part", direction="above", null=1.0, interest=-0.1),
+    "of the published size 1.4": SIZE,
+    "equal to 1 but for 0.1": EQUAL,
+    "equal to 1": Equal(NAME, "the part", null=1.0, margin=0.0),
+    "occurs": Occurs(NAME, "the part", rate=0.15),
+    "never": Never(NAME, "the part", rate=0.15),
+    "by construction": Conformance(NAME),
 }
+RATIOS = [about(ratio) for ratio in (0.3, 0.5, 0.7, 0.8, 0.9, 0.97, 1.0, 1.02, 1.05, 1.1, 1.2, 1.3, 1.4)]
+RATIOS += [about(1.02, 0.05), Location.of([1.2]), *map(counted, (0.8, 1.0, 1.2))]
+EVENTS = [seen(5), seen(0), seen(0, 10)]
 
 
-@pytest.mark.parametrize("case", WITHOUT)
-@pytest.mark.parametrize("rule", [ABOVE, EQUAL])
-def test_what_is_withheld_or_has_no_number_reads_well_too(rule, case):
-    further = dict(WITHOUT[case])
-    row = row_of(rule, further.pop("numbers", {"a / b": about(1.2)}), **further)
-    for text in (*ledger.in_lines(row), card(row)):
+def answers(rule):
+    """What a rule answers to each estimate that it may be asked about."""
+    estimates = EVENTS if rule.counts else RATIOS
+    estimates = map(counted, (1, 0.5)) if isinstance(rule, Conformance) else estimates
+    return [(estimate, rule.answer(estimate)) for estimate in estimates]
+
+
+def card(row):
+    """The card of a claim, cut out of the page."""
+    return re.search(r"^::::::\{card\}\n.*?^::::::$", ledger_page.page([row]), re.M | re.S)[0]
+
+
+def test_every_kind_stands_in_every_form_and_says_what_it_said(held):
+    lines, given = [], {kind: set() for kind in KINDS.values()}
+    for name, rule in RULES.items():
+        for estimate, answer in answers(rule):
+            given[type(rule)].add(answer.verdict)
+            known = estimate.at()
+            asked = f"{name}? {known.value:.3g} [{known.low:.3g}, {known.high:.3g}], n = {estimate.n}"
+            lines.append(f"- {asked}: *{answer.verdict}*; {answer.reason}")
+    assert given.pop(Conformance) == {YES, NO}
+    for kind, verdicts_given in given.items():
+        assert verdicts_given == {YES, NO, OPEN}, kind
+    held("made_up/answers.md", "\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_each_answer_reads_well(rule):
+    for estimate, answer in answers(rule):
+        # A size stands beside its side.
+        answered = row(estimate, *([ABOVE] if isinstance(rule, Size) else []), rule)
+        for text in (answer.reason, *ledger.in_lines(answered), card(answered)):
+            assert faults(text) == [], text
+
+
+@pytest.mark.parametrize(
+    ("found", "further", "verdict"),
+    [
+        (about(1.2), {"withheld": "A/A, once / again, in 'calls' on 3.14: 1.02 [1.01, 1.03]"}, verdicts.WITHHELD),
+        ("there is no valgrind", {}, OPEN),
+        (about(1.2), {"is_result": False}, verdicts.NO_RESULT),
+    ],
+)
+@pytest.mark.parametrize("rule", [ABOVE, EQUAL], ids=["side", "equal"])
+def test_what_is_withheld_or_has_no_number_reads_well_too(rule, found, further, verdict):
+    without = row(found, rule, **further)
+    for text in (*ledger.in_lines(without), card(without)):
         assert faults(text) == [], text
-    assert row["verdict"] == {"withheld": verdicts.WITHHELD, "no number": OPEN, "smoke": verdicts.NO_RESULT}[case]
+    assert without["verdict"] == verdict
 
 
 def test_a_claim_of_a_chapter_that_was_not_measured_reads_well():
     for claim in all_claims():
-        row = {**ledger.judge(claim, None), "stale": ["the notebook"]}
-        assert [line for line in ledger.in_lines(row) if faults(line)] == [], claim.id
-        assert faults(card(row)) == [], claim.id
-
-
-def test_each_claim_has_a_card_that_the_overview_leads_to():
-    """Also one of a document that nobody foresaw, and one with more lines than are shown at once."""
-    rows = [
-        row_of(SIZE, {"a / b": about(1.4)}) | {"id": name, "untested": ["x", "y", "z"]} for name in ("A2", "B1", "X1")
-    ]
-    text = ledger_page.page([{**row, "provenance": {}} for row in rows])
-    assert (
-        re.findall(r"\(#(claim-\w+)\)", text)
-        == re.findall(r"^\((claim-\w+)\)=$", text, re.M)
-        == ["claim-a2", "claim-b1", "claim-x1"]
-    )
-    assert text.count("{dropdown}") == 3
-    assert "*Published size:* {bdg-success}`agrees`" in text
+        unmeasured = {**ledger.judge(claim, None), "stale": ["the notebook"]}
+        assert [line for line in ledger.in_lines(unmeasured) if faults(line)] == [], claim.id
+        assert faults(card(unmeasured)) == [], claim.id
 
 
 @pytest.mark.parametrize(
@@ -157,16 +113,18 @@ def test_advice_with_a_mistake_is_refused(tmp_path, entry, says):
         advice.entries(path)
 
 
-def test_a_number_without_an_interval_is_not_printed_with_one():
-    row = {
-        "numbers": {"counted": 0.814, "alike": 0.814, "few": 0.8, "known": 0.8},
-        "interval": {"counted": [0.814] * 2, "alike": [0.814] * 2, "few": [float("nan")] * 2, "known": [0.7, 0.9]},
-        "counted": ["counted"],
-    }
-    assert advice.value_of(row, "counted") == "0.814"
-    assert advice.value_of(row, "alike") == "0.814 (all values alike)"
-    assert "too few" in advice.value_of(row, "few")
-    assert advice.value_of(row, "known") == "0.80 [0.70, 0.90]"
+@pytest.mark.parametrize(
+    ("value", "low", "high", "is_counted", "says"),
+    [
+        (0.814, 0.814, 0.814, True, "0.814"),
+        (0.814, 0.814, 0.814, False, "0.814 (all values alike)"),
+        (0.8, float("nan"), float("nan"), False, "0.8 (too few runs for an interval)"),
+        (0.8, 0.7, 0.9, False, "0.80 [0.70, 0.90]"),
+    ],
+)
+def test_a_number_without_an_interval_is_not_printed_with_one(value, low, high, is_counted, says):
+    known = {"numbers": {NAME: value}, "interval": {NAME: [low, high]}, "counted": [NAME] * is_counted}
+    assert advice.value_of(known, NAME) == says
 
 
 @pytest.mark.parametrize(

@@ -49,12 +49,6 @@ class Durations:
             terminalreporter.write_line(fault, red=True)
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--renew", action="store_true", help="write the snapshots of the pages anew (tests/test_snapshots.py)"
-    )
-
-
 def pytest_configure(config: pytest.Config) -> None:
     # Of the processes of pytest-xdist, the one that starts the others hears of all tests.
     if not hasattr(config, "workerinput"):

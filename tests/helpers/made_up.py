@@ -63,6 +63,22 @@ def timed(logs: dict, layouts=None, loops=LOOPS, builds=1, ns=1e3, **columns) ->
     )
 
 
+def matrix_cell(label: str, binding: str, signature: str, ns: float | None = None, **further) -> dict:
+    """A row of the matrix as its chapter keeps it; without `ns` it was not measured. further: other columns."""
+    numbers = {"ns": ns, "over the floor": 5.0, "ratio to the floor": 1.5}
+    intervals = {
+        f"{name}{end}": value * by if ns else None
+        for name, value in numbers.items()
+        for end, by in (("", 1), (", low", 0.9), (", high", 1.1))
+    }
+    return {
+        **{"CPython": label, "binding": binding, "signature": signature, **intervals, "instructions": None, "n": 4},
+        **{"section": "notebooks/x/x.html#there", "code": "notebooks/x/y.html#binding-pyo3"},
+        **{"record": "x/1/matrix.jsonl", "why": "" if ns else "no compiler <here>"},
+        **further,
+    }
+
+
 class MadeUp(Session):
     """A session of a chapter, to which processes and timed plans are added."""
 

@@ -8,6 +8,7 @@ are not looked at, other tests do that: whoever started this reads what the sani
 import array
 import contextlib
 import ctypes
+import importlib
 import json
 import os
 import socket
@@ -79,10 +80,14 @@ def in_threads(m, project):
     together([body] * THREADS)
 
 
-def lock_pieces(built):
+def extension(built, name):
+    """The extension module that was built for this interpreter."""
     sys.path.insert(0, os.path.join(built, sysconfig.get_config_var("SOABI")))
-    import lock_pieces as locks
+    return importlib.import_module(name)
 
+
+def lock_pieces(built):
+    locks = extension(built, "lock_pieces")
     cell, other = locks.Cell(), locks.Cell()
     for name, _, safe in locks.pieces():
         locks.run(name, cell, other, 100)
@@ -112,9 +117,7 @@ def shared_state(built):
 
 
 def gil_wait(built):
-    sys.path.insert(0, os.path.join(built, sysconfig.get_config_var("SOABI")))
-    import gil_wait
-
+    gil_wait = extension(built, "gil_wait")
     with contextlib.suppress(OSError):
         gil_wait.echo(-1)
     pairs = [socket.socketpair() for _ in range(THREADS)]
@@ -132,10 +135,8 @@ def gil_wait(built):
 
 
 def detach_attach(built):
-    sys.path.insert(0, os.path.join(built, sysconfig.get_config_var("SOABI")))
-    import detach_attach
-
-    together([lambda: detach_attach.cycle(2_000)] * THREADS)
+    cycle = extension(built, "detach_attach").cycle
+    together([lambda: cycle(2_000)] * THREADS)
 
 
 def arenas(built):

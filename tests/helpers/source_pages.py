@@ -7,11 +7,14 @@ from pathlib import Path
 import nbformat
 
 from ffilab.judge import again
+from ffilab.measure.foreign import find
+from ffilab.measure.reading import Reading
+from ffilab.page import advice, front
 from ffilab.page.contents import chapters, split
 from ffilab.page.fold import LANGUAGES
 from ffilab.page.places import headings, markdown
 from ffilab.run.paths import ROOT
-from tests.helpers.golden_pages import GOLDEN
+from tests.helpers.golden_pages import MEASURED, chapters_of, records
 
 
 @cache
@@ -40,7 +43,16 @@ def source_tree(folder: Path) -> Path:
     return folder
 
 
+def resting() -> list[advice.Advice]:
+    """The entries of the front page and of the decision guide that rest on a number."""
+    kinds = ("question", "surprise")
+    every = [*advice.entries(), *(one for kind in kinds for one in advice.entries(front.FILE, kind))]
+    return [one for one in every if one.found]
+
+
 @cache
-def golden_rows() -> list[dict]:
-    """The ledger's rows of the golden records, as if their controls had passed."""
-    return [{**row, "stale": []} for row in again.rows(GOLDEN, whatever_the_controls=True)]
+def copy_of(variant: str = MEASURED) -> advice.Copy:
+    """What a copy of the book with the records of a variant found, as if their controls had passed."""
+    rows = again.rows(records(variant), whatever_the_controls=True)
+    sessions = {name: Reading(name, find(records(variant), name)) for name in chapters_of(variant)}
+    return advice.Copy({row["id"]: {**row, "stale": []} for row in rows}, sessions)
