@@ -8,8 +8,7 @@ import re
 import pytest
 
 from ffilab.judge.claims import chapter_names
-from ffilab.page.contents import PROOF, split, tags
-from ffilab.page.slides import glued
+from ffilab.page.contents import PROOF, glued, split, tags
 from ffilab.run.paths import NOTEBOOKS
 
 # Words of a chapter, all its pages together.

@@ -8,7 +8,7 @@ import pytest
 
 from ffilab.judge.claims import chapter_names
 from ffilab.page import translation
-from ffilab.page.slides import glued
+from ffilab.page.contents import glued
 from ffilab.run.paths import ROOT
 from tests.helpers.golden_pages import page
 

@@ -11,7 +11,7 @@ import click
 import nbformat
 
 from ffilab.judge import ledger
-from ffilab.page import files, fold, ledger_page, matrix, parts, slides, terms, translation, words
+from ffilab.page import files, fold, ledger_page, matrix, parts, terms, translation, words
 from ffilab.page.advice import Copy
 from ffilab.page.contents import PROOF, Chapter, chapters, split, tags
 from ffilab.run.errors import UserError
@@ -55,7 +55,6 @@ def render(again: bool = False) -> Path:
         for chapter in chapters():
             if chapter.is_executed:
                 downloads(chapter, pages)
-        slides.write(pages / slides.FOLDER, chapters())
         swap(pages, HTML)
     index = HTML / "index.html"
     say(f"  open {os.path.relpath(index)}")
