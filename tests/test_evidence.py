@@ -31,7 +31,7 @@ def scattered(name, layout, restart, p, times):
 
 
 def test_each_kind_of_interval_is_held_to_what_it_did():
-    page = evidence.coverage_page([], [covered("a / b", 0.95, 0.96, 0.1), covered("c / d", 0.85, 0.94, 0.3)], [])
+    page = evidence.coverage_page([], [], [covered("a / b", 0.95, 0.96, 0.1), covered("c / d", 0.85, 0.94, 0.3)], [])
     assert "*Over layouts*: 90% on average; 90% or more for 1 of 2 ratios." in page
     assert "*The next build*: 95% on average; 90% or more for 2 of 2 ratios." in page
     assert "*One binary*: 20% on average; 90% or more for 0 of 2 ratios." in page
@@ -42,7 +42,7 @@ def test_each_kind_of_interval_is_held_to_what_it_did():
 
 def test_how_much_company_the_core_had_is_said():
     seen = [{"company": 0.1}, {"company": 0.75}]
-    page = evidence.coverage_page([], [covered("a / b", 0.95, 0.96, 0.1) | {"seen": seen, "honest": 0.923}], [])
+    page = evidence.coverage_page([], [], [covered("a / b", 0.95, 0.96, 0.1) | {"seen": seen, "honest": 0.923}], [])
     assert "an honest interval over layouts would hold 92%" in page
     assert "Something else ran on the core in 10% to 75% of a session's work" in page
 
@@ -50,7 +50,7 @@ def test_how_much_company_the_core_had_is_said():
 @pytest.mark.parametrize(("p", "words"), [(0.5, "differed for 0 of 2 ratios"), (0.0001, "differed for 1 of 2 ratios")])
 def test_levels_name_the_largest_and_the_control(p, words):
     rows = [scattered("a / b", 0.02, 0.01, p, 0.7), scattered("c / d", 0.0, 0.03, 0.5, float("inf"))]
-    page = evidence.coverage_page([], [], rows)
+    page = evidence.coverage_page([], [], [], rows)
     assert "No fresh session was measured yet" in page
     assert "layout for 1 of 2 ratios, restart for 1 of 2 ratios" in page
     assert words in page
@@ -62,6 +62,6 @@ def test_what_was_not_run_is_said_and_nothing_else(tmp_path):
     assert evidence.kept_sessions("coverage", tmp_path) == []
     (tmp_path / "coverage.json").write_text(json.dumps([covered("a / b", 1, 1, 1)]))
     assert evidence.kept_sessions("coverage", tmp_path)[0]["ratio"] == "a / b"
-    page = evidence.coverage_page([], [], [])
+    page = evidence.coverage_page([], [], [], [])
     assert ("No fresh session" in page, "They are not here." in page, "levels was not run yet" in page) == (True,) * 3
     assert "|" not in page

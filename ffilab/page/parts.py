@@ -85,7 +85,7 @@ PARTS: dict[str, Part] = {
     "corners": lambda tree, copy: corners.page(copy.ledger),
     "course": lambda tree, copy: course_page(),
     "coverage": lambda tree, copy: evidence.coverage_page(
-        *map(evidence.kept_sessions, ("sessions", "coverage", "levels"))
+        *map(evidence.kept_sessions, ("sessions", "calibration", "coverage", "levels"))
     ),
     "instructors": lambda tree, copy: lessons.notes_page(in_order()),
     "interpreters": lambda tree, copy: interpreters_page(),

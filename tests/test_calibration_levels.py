@@ -11,7 +11,7 @@ from scipy import stats
 from ffilab.judge import groups, statistics
 from ffilab.judge.estimates import LEVEL, PREDICTION_LEVEL, Location, difference
 from ffilab.setup.catalogue import GIL
-from studies import levels
+from studies.calibration import arms, levels
 from tests.helpers.made_up import timed
 
 SIMULATIONS = 600
@@ -99,16 +99,16 @@ TRUE = {"build": 0.01, "layout": 0.02, "session": 0.006, "layout in a session": 
 def a_pilot(rng, sd):
     """A table as `levels.pilot` makes one, with these standard deviations."""
     of = {
-        "build": rng.normal(0, sd["build"], levels.BUILDS),
-        "layout": rng.normal(0, sd["layout"], levels.BUILDS * levels.LAYOUTS),
+        "build": rng.normal(0, sd["build"], arms.BUILDS),
+        "layout": rng.normal(0, sd["layout"], arms.BUILDS * levels.LAYOUTS),
         "session": rng.normal(0, sd["session"], levels.SESSIONS),
         "layout in a session": rng.normal(
-            0, sd["layout in a session"], (levels.BUILDS * levels.LAYOUTS, levels.SESSIONS)
+            0, sd["layout in a session"], (arms.BUILDS * levels.LAYOUTS, levels.SESSIONS)
         ),
     }
-    cells = itertools.product(range(levels.BUILDS * levels.LAYOUTS), range(levels.SESSIONS), range(levels.RESTARTS))
+    cells = itertools.product(range(arms.BUILDS * levels.LAYOUTS), range(levels.SESSIONS), range(levels.RESTARTS))
     table = pd.DataFrame(cells, columns=["layout", "session", "restart"])
-    build = table.layout % levels.BUILDS
+    build = table.layout % arms.BUILDS
     centre = of["build"][build] + of["layout"][table.layout] + of["session"][table.session]
     log = centre + of["layout in a session"][table.layout, table.session] + rng.normal(0, sd["restart"], len(table))
     return table.assign(build=build + 1, log=log)
