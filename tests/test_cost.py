@@ -8,6 +8,7 @@ import pytest
 from ffilab.page import cost, evidence
 from ffilab.run.paths import ROOT
 from studies import cost as study
+from studies import cost_results as results
 from studies import kept
 
 MACHINE = {"cpu": "a processor", "cores": 2, "date": "2026-11-25T12:00:00", "compiler": "cc 12"}
@@ -30,7 +31,7 @@ def a_session(noise=0.0, times=None, wheels=()):
     """Every tool takes a second for ten functions; by nanobind's commands, a tool takes so many times as long and as
     many bytes."""
     times = times or {"pybind11": 3.0, "Cython": 2.0}
-    runs = [run(tool, count, (count / 10) * (1 + noise)) for tool in cost.TOOLS for count in cost.SIZES]
+    runs = [run(tool, count, (count / 10) * (1 + noise)) for tool in results.TOOLS for count in results.SIZES]
     runs += [run("nanobind, split", 100, 5.0)]
     done = [
         {"row": tool, "kind": kind, "processor": factor * (1 + noise), "stripped": factor * 1000}
@@ -42,7 +43,7 @@ def a_session(noise=0.0, times=None, wheels=()):
 
 
 def verdicts(sessions):
-    return {row["claim"]: row["verdict"] for row in cost.published(sessions)}
+    return {row["claim"]: row["verdict"] for row in results.published(sessions)}
 
 
 SECONDS, BYTES = "N1: pybind11, seconds to compile, functions", "N1: pybind11, bytes, functions"
@@ -74,14 +75,15 @@ def test_the_fewest_wheels_are_counted_over_all_forms_of_a_tool():
     labels = ["3.13", "3.14", "3.14t"]
     made = [wheel("C API", label, label) for label in labels] + [wheel("C API, stable ABI", "3.13", "3.13", "3.14")]
     made += [wheel("pybind11", label, label) for label in labels[:2]]
-    found = {row["name"]: row for row in cost.needed(made)}
+    found = {row["name"]: row for row in results.needed(made)}
     assert (found["C API"]["each"], len(found["C API"]["chosen"]), found["C API"]["left"]) == (3, 2, [])
     assert (found["pybind11"]["each"], len(found["pybind11"]["chosen"]), found["pybind11"]["left"]) == (2, 2, ["3.14t"])
 
 
 def test_the_page_pours_from_sessions_and_says_when_there_are_none(tmp_path):
-    assert "not run yet" in cost.page([], tmp_path)
-    page = cost.page([a_session(noise, wheels=[wheel("C API", "3.14", "3.14")]) for noise in (0.0, 0.5, 1.0)], tmp_path)
+    assert "not run yet" in cost.page({}, tmp_path)
+    sessions = [a_session(noise, wheels=[wheel("C API", "3.14", "3.14")]) for noise in (0.0, 0.5, 1.0)]
+    page = cost.page(results.table(sessions), tmp_path)
     assert "| pybind11 | 108 [72, 144] | 108 [72, 144] | 200 | 2 |" in page
     assert "| N1: pybind11, seconds to compile, functions | 2.7 to 4.4 | 2.7 | 3 (all values alike) | holds |" in page
 
@@ -90,19 +92,24 @@ def test_a_session_that_was_stopped_shows_the_largest_size_that_every_tool_has(t
     whole, stopped = a_session(), a_session()
     stopped["runs"] = [run for run in stopped["runs"] if (run["row"], run["functions"]) != ("PyO3", 720)]
     del stopped["wheels"]
-    assert (cost.largest([whole]), cost.largest([stopped]), cost.largest([stopped, whole])) == (720, 100, 720)
-    page = cost.page([{**stopped, "published": []}], tmp_path)
+    assert (results.largest([whole]), results.largest([stopped]), results.largest([stopped, whole])) == (720, 100, 720)
+    page = cost.page(results.table([{**stopped, "published": []}]), tmp_path)
     assert "| 100 functions | s, clean |" in page
     assert "was not tried in these sessions" in page
 
 
 def test_what_is_kept_makes_a_page_that_is_short(tmp_path):
-    text = (ROOT / "book" / "wheel_cost.md").read_text() + cost.page(evidence.kept_sessions("cost"), tmp_path)
+    text = (ROOT / "book" / "wheel_cost.md").read_text() + cost.page(evidence.kept_table("wheel_cost"), tmp_path)
     without_pictures = re.sub(r"```\{raw\} html.*?```", "", text, flags=re.S)
     prose = " ".join(line for line in without_pictures.splitlines() if not line.startswith("|"))
     assert len(prose.split()) <= 600
     # The names of this machine's folders, which a line of an error may hold.
     assert not re.search(r"/(tmp|home|Users)/", json.dumps(evidence.kept_sessions("cost")))
+
+
+def test_the_kept_table_is_that_of_the_kept_sessions():
+    """To renew it: as at the end of a session."""
+    assert results.table(evidence.kept_sessions("cost")) == evidence.kept_table("wheel_cost")
 
 
 def test_one_line_changes_and_the_rest_is_left_alone(tmp_path):

@@ -37,6 +37,12 @@ def kept_sessions(name: str, folder: Path = FOLDER) -> list[dict]:
     return read_json(path) if path.exists() else []
 
 
+def kept_table(name: str) -> dict:
+    """Read the table that a study made of its rows; empty if it was not run."""
+    path = FOLDER / f"{name}.json"
+    return read_json(path) if path.exists() else {}
+
+
 def coverage_page(sessions: list[dict], fresh: list[dict], coverage: list[dict], levels: list[dict]) -> str:
     """What the study of calibration found: fresh sessions and a row for each of their ratios, those by which a rule was
     chosen, and the levels."""

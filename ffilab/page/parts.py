@@ -94,7 +94,7 @@ PARTS: dict[str, Part] = {
     "minutes": lambda tree, copy: minutes_page(copy.sessions),
     "object_model": lambda tree, copy: evidence.object_model_page(evidence.kept_sessions("object_model")),
     "sources": lambda tree, copy: sources.page(tree, copy.ledger),
-    "wheel_cost": lambda tree, copy: cost.page(evidence.kept_sessions("cost"), tree),
+    "wheel_cost": lambda tree, copy: cost.page(evidence.kept_table("wheel_cost"), tree),
     "wheels": lambda tree, copy: evidence.wheels_page(evidence.kept_sessions("wheels")),
     "yours": lambda tree, copy: worked_example.page(),
 }
