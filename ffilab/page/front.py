@@ -188,7 +188,7 @@ def time_link(cell: dict, page: str) -> str:
     elif title:
         text += f" ({title})"
     address = f"{page}#{files.slug(cell['CPython'], cell['binding'], cell['signature'])}"
-    return f'<a href="{escape(address)}" title="{escape(title)}">{escape(text)}</a>'
+    return filled("time.html", address=address, title=title, text=text)
 
 
 def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
