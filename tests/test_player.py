@@ -89,7 +89,7 @@ def page(monkeypatch, tmp_path):
     monkeypatch.setattr(draw, "display", shown.append)
     monkeypatch.setattr(draw, "_page", dict(draw._page))
     draw.start_page(True)
-    draw.player(SCENES, ("switch interval", "threads"), "A server <waits>.", "Two lanes.", first=("5 ms", "1"))
+    draw.player(SCENES, ("switch interval", "threads"), "A server <waits>. Two lanes.", first=("5 ms", "1"))
     shutil.copytree(ROOT / "book" / "_static", tmp_path / "_static")
     path = tmp_path / "page.html"
     head = '<meta charset="utf-8"><title>x</title><link rel="stylesheet" href="_static/player.css">'
@@ -105,7 +105,7 @@ def test_a_cell_holds_scenes_and_a_picture(page):
     lane, state, begin, end = data["scenes"]["5 ms|1"][1]
     assert (data["lanes"][lane], data["states"][state], begin, end) == ("server", [WAITS, "waits"], 1000, 6000)
     assert text.count('alt="A server &lt;waits&gt;. Two lanes."') == 2
-    assert "<figcaption>A server &lt;waits&gt;.</figcaption>" in text
+    assert "<figcaption>A server &lt;waits&gt;. Two lanes.</figcaption>" in text
 
 
 def opened(browser, page, address="", **options):
