@@ -8,7 +8,7 @@ import pytest
 
 from ffilab.judge.claims import chapter_names
 from ffilab.page import lessons
-from ffilab.page.contents import PROOF, SAID, Chapter, tags
+from ffilab.page.contents import PROOF, SAID, Chapter, split, tags
 from ffilab.run.paths import NOTEBOOKS
 
 CHAPTERS = chapter_names()
@@ -56,6 +56,18 @@ def test_each_page_ends_with_key_points(chapter):
     assert re.search(r"^## Key points\n\n(- .*\n)*- .*\{glue:text\}", typed(chapter), re.M), (
         "no key point comes from the run"
     )
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_words_of_the_glossary_are_linked_once_a_page(chapter):
+    """Where a page introduces them; whether the glossary has them, Sphinx says."""
+    pages = [
+        re.findall(r"\{term\}`(?:[^`<]*<)?([^`<>]+)>?`", "".join(cell.source for cell in page.cells))
+        for page in split(Chapter(chapter).notebook, chapter).values()
+    ]
+    assert any(pages), "a chapter without a word of the glossary"
+    for linked in pages:
+        assert len({word.lower() for word in linked}) == len(linked), linked
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
