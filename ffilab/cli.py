@@ -252,14 +252,7 @@ def lab(name, kernels, budget):
     environment = {**os.environ, **told, settings.BUDGET: budget}
     environment |= {"JUPYTER_PATH": str(paths.ROOT / "kernels"), "PYTHONPATH": str(paths.ROOT)}
     environment[settings.BUILD] = str(paths.BUILD / "lab")
-    command = [
-        sys.executable,
-        "-m",
-        "jupyterlab",
-        "--ip=127.0.0.1",
-        f"--ServerApp.root_dir={paths.ROOT}",
-        str(notebook),
-    ]
+    command = [sys.executable, "-m", "jupyterlab", "--ip=127.0.0.1", f"--ServerApp.root_dir={paths.ROOT}", notebook]
     if os.geteuid() == 0:
         command.append("--allow-root")  # containers; the server is on loopback only
     os.execve(sys.executable, command, environment)

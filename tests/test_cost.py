@@ -99,17 +99,17 @@ def test_a_session_that_was_stopped_shows_the_largest_size_that_every_tool_has(t
 
 
 def test_what_is_kept_makes_a_page_that_is_short(tmp_path):
-    text = (ROOT / "book" / "wheel_cost.md").read_text() + cost.page(evidence.kept_table("wheel_cost"), tmp_path)
+    text = (ROOT / "book" / "wheel_cost.md").read_text() + cost.page(evidence.kept_evidence("wheel_cost"), tmp_path)
     without_pictures = re.sub(r"```\{raw\} html.*?```", "", text, flags=re.S)
     prose = " ".join(line for line in without_pictures.splitlines() if not line.startswith("|"))
     assert len(prose.split()) <= 600
     # The names of this machine's folders, which a line of an error may hold.
-    assert not re.search(r"/(tmp|home|Users)/", json.dumps(evidence.kept_sessions("cost")))
+    assert not re.search(r"/(tmp|home|Users)/", json.dumps(evidence.kept_evidence("cost")))
 
 
 def test_the_kept_table_is_that_of_the_kept_sessions():
     """To renew it: as at the end of a session."""
-    assert results.table(evidence.kept_sessions("cost")) == evidence.kept_table("wheel_cost")
+    assert results.table(evidence.kept_evidence("cost")) == evidence.kept_evidence("wheel_cost")
 
 
 def test_one_line_changes_and_the_rest_is_left_alone(tmp_path):

@@ -58,10 +58,11 @@ def test_levels_name_the_largest_and_the_control(p, words):
     assert "| c / d | 0.00 [0.00, 0.00] | 3.00 [1.50, 6.00] | many | ±2.00% | ±1.00% |" in page
 
 
-def test_what_was_not_run_is_said_and_nothing_else(tmp_path):
-    assert evidence.kept_sessions("coverage", tmp_path) == []
+def test_what_was_not_run_is_said_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.setattr(evidence, "FOLDER", tmp_path)
+    assert evidence.kept_evidence("coverage") == []
     (tmp_path / "coverage.json").write_text(json.dumps([covered("a / b", 1, 1, 1)]))
-    assert evidence.kept_sessions("coverage", tmp_path)[0]["ratio"] == "a / b"
+    assert evidence.kept_evidence("coverage")[0]["ratio"] == "a / b"
     page = evidence.coverage_page([], [], [], [])
     assert ("No fresh session" in page, "They are not here." in page, "levels was not run yet" in page) == (True,) * 3
     assert "|" not in page

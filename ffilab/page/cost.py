@@ -39,7 +39,7 @@ def plot(figure, frame: pd.DataFrame) -> None:
     )
 
 
-def page(found: dict, tree: Path) -> str:
+def page(found: dict | list, tree: Path) -> str:
     """The answer, the figure, and the tables. found: what the study keeps; empty if it was not run."""
     if not found:
         return filled("wheel_cost.md", most=0, study=STUDY)

@@ -2,7 +2,6 @@
 anew."""
 
 import statistics
-from pathlib import Path
 
 from ffilab.judge import wording
 from ffilab.judge.estimates import PREDICTION_LEVEL, Interval, Share
@@ -31,16 +30,10 @@ KINDS = {
 }
 
 
-def kept_sessions(name: str, folder: Path = FOLDER) -> list[dict]:
-    """Read the rows that a study left; nothing if it was not run."""
-    path = folder / f"{name}.json"
-    return read_json(path) if path.exists() else []
-
-
-def kept_table(name: str) -> dict:
-    """Read the table that a study made of its rows; empty if it was not run."""
+def kept_evidence(name: str):
+    """Read what a study left, a list of its rows or the table that it made of them; an empty list if it was not run."""
     path = FOLDER / f"{name}.json"
-    return read_json(path) if path.exists() else {}
+    return read_json(path) if path.exists() else []
 
 
 def coverage_page(sessions: list[dict], fresh: list[dict], coverage: list[dict], levels: list[dict]) -> str:
