@@ -244,7 +244,7 @@ def lab(name, kernels, budget):
     from ffilab.setup.layouts import OF_LAB
 
     budget = budget_name(budget or "room")
-    notebook = contents.chapter(name).source if name else paths.NOTEBOOKS
+    notebook = str(contents.chapter(name).source if name else paths.NOTEBOOKS)
     interpreters = set_up(catalogue.parse(kernels, "room"), contents.with_uses(name) if name else None)
     labels = [installed.label for installed in interpreters]
     layout_pool.make(OF_LAB, labels, BUDGETS[budget].layouts, secrets.randbits(32))
