@@ -33,6 +33,8 @@ DISTURBING = (
     "PYTHON_THREAD_INHERIT_CONTEXT",
 )
 MEASURING = {"book", "chapter", "more", "study", "lab"}
+# Modules of `studies` with a `main(budget)`.
+STUDIES = ("calibration", "characteristics", "contest", "cost", "object_model", "wheels")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -190,20 +192,19 @@ def pytest(kernels: str, part: str, shared_by: str, *options: str) -> int:
     "--from", "source", default="", help="Of the study of characteristics: keep what these records know, first."
 )
 @click.option("--sessions", type=click.IntRange(min=1), help="Of a study that keeps sessions: so many more.")
-def study(name, budget, source, sessions):
-    """Run a study that is no chapter: `characteristics`, or a module of `studies` such as contest (its
-    `main(budget)`)."""
+@click.option("--part", help="Of the study of calibration: sessions, levels or loads.")
+def study(name, budget, source, **how):
+    """Run a study that is no chapter: what the instrument is worth, or what bindings cost beside their calls."""
     from ffilab.setup.native import build_all
 
     budget = budget_name(budget or "quick")
     if name == "characteristics":
         # It measures nothing, and needs nothing built.
         return importlib.import_module("studies.characteristics").main(records(source))
-    studies = [path.stem for path in (paths.ROOT / "studies").glob("*.py") if "def main(" in path.read_text()]
-    if name not in studies:
-        raise UserError(f"There is no study {name!r}: NAME must be one of {', '.join(sorted(studies))}.")
+    if name not in STUDIES:
+        raise UserError(f"There is no study {name!r}: NAME must be one of {', '.join(STUDIES)}.")
     build_all(environments.provision(catalogue.parse("pair")))
-    importlib.import_module(f"studies.{name}").main(budget, **({"sessions": sessions} if sessions else {}))
+    importlib.import_module(f"studies.{name}").main(budget, **{key: value for key, value in how.items() if value})
 
 
 @verbs.command()
@@ -243,7 +244,7 @@ def lab(name, kernels, budget):
     from ffilab.setup.layouts import OF_LAB
 
     budget = budget_name(budget or "room")
-    notebook = contents.chapter(name).source if name else paths.NOTEBOOKS
+    notebook = str(contents.chapter(name).source if name else paths.NOTEBOOKS)
     interpreters = set_up(catalogue.parse(kernels, "room"), contents.with_uses(name) if name else None)
     labels = [installed.label for installed in interpreters]
     layout_pool.make(OF_LAB, labels, BUDGETS[budget].layouts, secrets.randbits(32))
@@ -251,14 +252,7 @@ def lab(name, kernels, budget):
     environment = {**os.environ, **told, settings.BUDGET: budget}
     environment |= {"JUPYTER_PATH": str(paths.ROOT / "kernels"), "PYTHONPATH": str(paths.ROOT)}
     environment[settings.BUILD] = str(paths.BUILD / "lab")
-    command = [
-        sys.executable,
-        "-m",
-        "jupyterlab",
-        "--ip=127.0.0.1",
-        f"--ServerApp.root_dir={paths.ROOT}",
-        str(notebook),
-    ]
+    command = [sys.executable, "-m", "jupyterlab", "--ip=127.0.0.1", f"--ServerApp.root_dir={paths.ROOT}", notebook]
     if os.geteuid() == 0:
         command.append("--allow-root")  # containers; the server is on loopback only
     os.execve(sys.executable, command, environment)

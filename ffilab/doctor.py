@@ -163,11 +163,11 @@ def full_disks() -> list[str]:
     return sentences
 
 
-def steal_and_busy(seconds: float = 1.0) -> tuple[float, float] | None:
+def steal_and_busy() -> tuple[float, float] | None:
     """Shares of CPU time that the hypervisor stole and that others used, over a second. None without /proc."""
     try:
         before = _cpu_times()
-        time.sleep(seconds)
+        time.sleep(1)
         spent = [b - a for a, b in zip(before, _cpu_times())]
     except OSError:
         return None

@@ -1,6 +1,6 @@
 """`python3 ffilab/bootstrap.py study cost`: what a wheel costs whoever makes it. Seconds to compile, clean and after
 one changed line, memory of the compiler, bytes; by tool, form and number of bound functions. And which wheel loads
-where (book/evidence/cost.json, book/wheel_cost.md).
+where (book/evidence/cost.json; the page shows wheel_cost.json, which is made of it).
 
 The functions are those of nanobind's benchmark: six arguments, of six types in every order. Each project in `bound` is
 built as its tool's manual says, by the hook that pip calls (PEP 517). The benchmark's own commands are run beside.
@@ -21,7 +21,6 @@ from pathlib import Path
 
 import jinja2
 
-from ffilab.page.cost import SIZES
 from ffilab.run import machine
 from ffilab.run.budget import BUDGETS
 from ffilab.run.errors import UserError
@@ -34,6 +33,7 @@ from ffilab.setup.interpreters import uv
 from ffilab.setup.native import CRATES, last_error, restore_cargo_lock
 from notebooks.boundary.looks import stripped
 from studies import kept
+from studies.cost_results import SIZES, table
 from studies.kept import without_folders
 
 PROJECTS = Path(__file__).with_name("bound")
@@ -316,3 +316,4 @@ def main(budget: str, sessions: int = 1) -> None:
                 for wheel in tried(present() if is_result else [python], rows, Path(scratch)):
                     found["wheels"].append(wheel)
                     kept.write_sessions(path, [*before, found])
+    kept.file("wheel_cost", budget).write_text(json.dumps(table(kept.read_sessions(path)), indent=1) + "\n")

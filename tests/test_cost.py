@@ -8,6 +8,7 @@ import pytest
 from ffilab.page import cost, evidence
 from ffilab.run.paths import ROOT
 from studies import cost as study
+from studies import cost_results as results
 from studies import kept
 
 MACHINE = {"cpu": "a processor", "cores": 2, "date": "2026-11-25T12:00:00", "compiler": "cc 12"}
@@ -29,7 +30,7 @@ def run(row, count, seconds):
 def a_session(pybind11=3.0, cython=2.0):
     """Every tool takes a second for ten functions; by nanobind's commands, two take so many times as long and as many
     bytes."""
-    runs = [run(tool, count, count / 10) for tool in cost.TOOLS for count in cost.SIZES]
+    runs = [run(tool, count, count / 10) for tool in results.TOOLS for count in results.SIZES]
     done = [
         {"row": tool, "kind": kind, "processor": factor, "stripped": factor * 1000}
         for tool, factor in {"nanobind": 1.0, "pybind11": pybind11, "Cython": cython}.items()
@@ -57,7 +58,7 @@ SECONDS, BYTES = "N1: pybind11, seconds to compile, functions", "N1: pybind11, b
     ],
 )
 def test_a_published_range_is_held_to_what_was_found(times, claim, word):
-    rows = cost.published([a_session(each, 3.5) for each in times])
+    rows = results.published([a_session(each, 3.5) for each in times])
     assert {row["claim"]: row["verdict"] for row in rows}[claim] == word
 
 
@@ -69,7 +70,7 @@ def test_the_fewest_wheels_are_counted_over_all_forms_of_a_tool():
     labels = ["3.13", "3.14", "3.14t"]
     made = [wheel("C API", label, label) for label in labels] + [wheel("C API, stable ABI", "3.13", "3.13", "3.14")]
     made += [wheel("pybind11", label, label) for label in labels[:2]]
-    found = {row["name"]: row for row in cost.needed(made)}
+    found = {row["name"]: row for row in results.needed(made)}
     for name, each, chosen, left in (("C API", 3, 2, []), ("pybind11", 2, 2, ["3.14t"])):
         assert found[name]["each"] == each
         assert len(found[name]["chosen"]) == chosen
@@ -77,27 +78,32 @@ def test_the_fewest_wheels_are_counted_over_all_forms_of_a_tool():
 
 
 def test_the_page_says_when_there_are_no_sessions(tmp_path):
-    assert "not run yet" in cost.page([], tmp_path)
+    assert "not run yet" in cost.page({}, tmp_path)
 
 
 def test_a_session_that_was_stopped_shows_the_largest_size_that_every_tool_has(tmp_path):
     whole, stopped = a_session(), a_session()
     stopped["runs"] = [run for run in stopped["runs"] if (run["row"], run["functions"]) != ("PyO3", 720)]
     del stopped["wheels"]
-    assert cost.largest([stopped]) == 100
-    assert cost.largest([whole]) == cost.largest([stopped, whole]) == 720
-    page = cost.page([{**stopped, "published": []}], tmp_path)
+    assert results.largest([stopped]) == 100
+    assert results.largest([whole]) == results.largest([stopped, whole]) == 720
+    page = cost.page(results.table([{**stopped, "published": []}]), tmp_path)
     assert "| 100 functions | s, clean |" in page
     assert "was not tried in these sessions" in page
 
 
 def test_what_is_kept_makes_a_page_that_is_short(tmp_path):
-    text = (ROOT / "book" / "wheel_cost.md").read_text() + cost.page(evidence.kept_sessions("cost"), tmp_path)
+    text = (ROOT / "book" / "wheel_cost.md").read_text() + cost.page(evidence.kept_evidence("wheel_cost"), tmp_path)
     without_pictures = re.sub(r"```\{raw\} html.*?```", "", text, flags=re.S)
     prose = " ".join(line for line in without_pictures.splitlines() if not line.startswith("|"))
     assert len(prose.split()) <= 600
     # The names of this machine's folders, which a line of an error may hold.
-    assert not re.search(r"/(tmp|home|Users)/", json.dumps(evidence.kept_sessions("cost")))
+    assert not re.search(r"/(tmp|home|Users)/", json.dumps(evidence.kept_evidence("cost")))
+
+
+def test_the_kept_table_is_that_of_the_kept_sessions():
+    """To renew it: as at the end of a session."""
+    assert results.table(evidence.kept_evidence("cost")) == evidence.kept_evidence("wheel_cost")
 
 
 def test_one_line_changes_and_the_rest_is_left_alone(tmp_path):

@@ -6,6 +6,8 @@ import math
 import pytest
 
 from ffilab.page import evidence
+from studies import kept
+from studies.calibration import sessions
 
 
 @pytest.mark.parametrize(
@@ -16,20 +18,22 @@ from ffilab.page import evidence
     ],
 )
 def test_a_failed_control_and_links_that_never_pay_are_said(change, says):
-    first, *others = evidence.kept_sessions("levels")
-    assert says not in evidence.coverage_page([], [], [first, *others])
-    assert says in evidence.coverage_page([], [], [first | change, *others])
+    first, *others = evidence.kept_evidence("levels")
+    assert says not in evidence.coverage_page([], [], [], [first, *others])
+    assert says in evidence.coverage_page([], [], [], [first | change, *others])
 
 
 def test_one_session_has_no_other_to_be_held_against():
-    assert "One session has no other" in evidence.coverage_page(evidence.kept_sessions("sessions")[:1], [], [])
+    first = kept.read_sessions(kept.EVIDENCE / "sessions.json")[:1]
+    assert "One session has no other" in evidence.coverage_page(first, sessions.rows(first), [], [])
 
 
-def test_what_was_not_run_is_said_and_nothing_else(tmp_path):
-    assert evidence.kept_sessions("coverage", tmp_path) == []
+def test_what_was_not_run_is_said_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.setattr(evidence, "FOLDER", tmp_path)
+    assert evidence.kept_evidence("coverage") == []
     (tmp_path / "coverage.json").write_text(json.dumps([{"ratio": "a / b"}]))
-    assert evidence.kept_sessions("coverage", tmp_path) == [{"ratio": "a / b"}]
-    page = evidence.coverage_page([], [], [])
+    assert evidence.kept_evidence("coverage") == [{"ratio": "a / b"}]
+    page = evidence.coverage_page([], [], [], [])
     for said in ("No fresh session", "They are not here.", "levels was not run yet"):
         assert said in page
     assert "|" not in page

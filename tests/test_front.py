@@ -16,7 +16,7 @@ from ffilab.judge.claims import in_words
 from ffilab.judge.estimates import Interval, Share
 from ffilab.judge.numbers import Number
 from ffilab.judge.poured import Poured, Text
-from ffilab.page import advice, files, front, guide, places, tables, terms
+from ffilab.page import advice, files, front, guide, places, tables
 from ffilab.page.templates import filled
 from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import FREE_THREADED, GIL
@@ -167,8 +167,8 @@ def asked(one, other, label="{GIL}"):
 
 def answered(data, one, other):
     """The answer of the chooser as HTML, and as it is read."""
-    found = filled("example.html", example=front.compared(data, asked(one, other)))
-    return found, re.sub(r"<[^>]+>", "", found.partition("</strong>")[2]).strip()
+    found = front.looked_up(data, asked(one, other))["answer"]
+    return found, re.sub(r"<[^>]+>", "", found)
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,8 @@ def test_ways_add_up_and_fit():
 
 
 def test_the_glossary_is_in_the_order_of_the_alphabet():
-    entries = list(terms.glossary_terms((ROOT / "book" / "glossary.md").read_text()))
+    text = (ROOT / "book" / "glossary.md").read_text()
+    entries = re.findall(r"^(\w.*)$", re.search(r"^```\{glossary\}\n(.*?)^```", text, re.M | re.S)[1], re.M)
     assert entries == sorted(entries, key=lambda entry: re.sub(r"[^a-z0-9]+", " ", entry.lower()))
 
 
@@ -263,7 +264,7 @@ def test_the_chooser_answers_in_three_choices(tmp_path, browser):
     (tmp_path / "page.html").write_text(
         '<meta charset="utf-8"><form class="ffi-chooser" data-src="data.js" hidden></form>'
         '<div class="ffi-chooser-answer"></div>'
-        f'<details class="ffi-examples" open>{example}</details><script src="front.js" defer></script>'
+        f'<details class="ffi-examples" open><p>{example}</p></details><script src="front.js" defer></script>'
     )
     tab = browser.new_page()
     tab.goto((tmp_path / "page.html").as_uri())

@@ -142,7 +142,7 @@ def test_a_name_that_no_number_has_is_an_error_and_no_weaker_test():
 
 
 def test_two_numbers_of_one_name_are_an_error():
-    number = numbers.Declarations()
+    number = Declarations()
     for name in ("on {GIL}", f"on {GIL}"):
         number(name)(lambda session: None)
     with pytest.raises(ValueError, match=f"two numbers have one name: on {GIL}"):

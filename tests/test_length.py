@@ -8,8 +8,7 @@ import re
 import pytest
 
 from ffilab.judge.claims import chapter_names
-from ffilab.page.contents import PROOF, split, tags
-from ffilab.page.slides import glued
+from ffilab.page.contents import PROOF, glued, split, tags
 from ffilab.run.paths import NOTEBOOKS
 
 # Words of a chapter, all its pages together.
@@ -76,7 +75,8 @@ def measured(page, chapter: str, texts: dict[str, str]) -> tuple[int, int, int]:
         include = re.compile(r"```\{literalinclude\} (?P<file>\S+)\n(?P<options>(?::.*\n)*)```")
         lines += sum(quoted(directive, chapter) for directive in include.finditer(source))
         shown += len(re.findall(r"^```\{glue\}", source, re.M))
-        prose = include.sub("", source)
+        # Of a word of the glossary the word is read, and not its entry.
+        prose = include.sub("", re.sub(r"\{term\}`([^`<]+?)(?: <[^>]+>)?`", r"\1", source))
         fence = re.compile(r"^```(?!\{(?:admonition|exercise|note|tip))[^\n]*\n(.*?)^```", re.M | re.S)
         lines += sum(len(code.splitlines()) for code in fence.findall(prose))
         prose = re.sub(r"\{glue:text\}`([^`]+)`", lambda role: texts[role[1]], fence.sub("", prose))

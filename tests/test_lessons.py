@@ -7,10 +7,12 @@ import pytest
 
 from ffilab.judge.claims import chapter_names
 from ffilab.page import lessons
-from ffilab.page.contents import PROOF, SAID, Chapter, tags
+from ffilab.page.contents import PROOF, SAID, Chapter, split, tags
 from tests.helpers.notebooks import typed
 
 CHAPTERS = chapter_names()
+EXPECTED, SHORT = "Expected answers", "If time is short"
+PARTS = (EXPECTED, "On laptops", SHORT)
 HEAD = re.compile(
     r"# [^\n]+\n\n(?:(?!```)[^\n]+\n)*\n?```\{admonition\} (In this chapter|On this page)\n:class: note( dropdown)?\n"
     r"\*\*Questions\*\*\n\n(?P<questions>(?:- .+\n)+)\n"
@@ -51,6 +53,18 @@ def test_each_page_ends_with_key_points(chapter):
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
+def test_words_of_the_glossary_are_linked_once_a_page(chapter):
+    """Where a page introduces them; whether the glossary has them, Sphinx says."""
+    pages = [
+        re.findall(r"\{term\}`(?:[^`<]*<)?([^`<>]+)>?`", "".join(cell.source for cell in page.cells))
+        for page in split(Chapter(chapter).notebook, chapter).values()
+    ]
+    assert any(pages), "a chapter without a word of the glossary"
+    for linked in pages:
+        assert len({word.lower() for word in linked}) == len(linked), linked
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
 def test_each_prediction_is_answered_by_the_run_and_has_a_note_on_the_answers_to_expect(chapter):
     # Down to the next heading of any level.
     predictions = re.findall(r"^##+ Your prediction\n(.*?)(?=^#+ |\Z)", typed(chapter), re.M | re.S)
@@ -58,19 +72,19 @@ def test_each_prediction_is_answered_by_the_run_and_has_a_note_on_the_answers_to
     assert asked
     assert set(re.findall(r"\*\*You predicted \((\d+)\)\.\*\* \S", typed(chapter))) == asked
     notes = lessons.notes(Chapter(chapter))
-    assert tuple(notes) == lessons.PARTS
-    expected = lessons.expected(Chapter(chapter))
+    assert tuple(notes) == PARTS
+    expected = dict(re.findall(r"^(\d+)\. (.+(?:\n   .+)*)", notes[EXPECTED], re.M))
     assert set(expected) == asked
     # A wrong model, and a question that leads on.
     for number, note in expected.items():
         assert "The model: " in note, (chapter, number)
-    assert all(text.count("- ") >= 2 for part, text in notes.items() if part != lessons.EXPECTED)
+    assert all(text.count("- ") >= 2 for part, text in notes.items() if part != EXPECTED)
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_what_may_be_skipped_is_there_and_answers_no_prediction(chapter):
     """A section with its subsections."""
-    named = re.findall(r"\*\*([^*]+)\*\*", lessons.notes(Chapter(chapter))[lessons.SHORT])
+    named = re.findall(r"\*\*([^*]+)\*\*", lessons.notes(Chapter(chapter))[SHORT])
     assert named
     for heading in named:
         found = re.search(rf"^(##+) {re.escape(heading)}\n(.*?)(?=^##? |\Z)", typed(chapter), re.M | re.S)

@@ -85,7 +85,7 @@ def test_two_threads_and_a_list_are_played_as_they_were_recorded():
 @pytest.fixture
 def page(displayed, tmp_path):
     """A page with a player, as its cell displays it."""
-    draw.player(SCENES, ("switch interval", "threads"), "A server <waits>.", "Two lanes.", first=("5 ms", "1"))
+    draw.player(SCENES, ("switch interval", "threads"), "A server <waits>. Two lanes.", first=("5 ms", "1"))
     shutil.copytree(ROOT / "book" / "_static", tmp_path / "_static")
     path = tmp_path / "page.html"
     head = '<meta charset="utf-8"><title>x</title><link rel="stylesheet" href="_static/player.css">'
@@ -103,7 +103,7 @@ def test_a_cell_holds_scenes_and_a_picture(page):
     assert data["states"][state] == [WAITS, "waits"]
     assert [begin, end] == [1000, 6000]
     assert text.count('alt="A server &lt;waits&gt;. Two lanes."') == 2
-    assert "<figcaption>A server &lt;waits&gt;.</figcaption>" in text
+    assert "<figcaption>A server &lt;waits&gt;. Two lanes.</figcaption>" in text
 
 
 def said(tab):

@@ -11,7 +11,6 @@ from ffilab.page import contents, draw, execute, render
 from ffilab.page.chapter import PAGE
 from ffilab.page.contents import Chapter
 from ffilab.run import paths
-from tests.test_slides import check_deck
 
 # The first of these waits for all chapters.
 pytestmark = pytest.mark.timeout(3600)
@@ -80,7 +79,6 @@ def test_a_chapter_of_a_smoke_run(html, tmp_path, chapter):
     text = (html / f"{chapter.page}.html").read_text()
     assert 'class="pasted-text"' in text
     assert "{glue:" not in text
-    check_deck(html / "slides" / f"{chapter.name}.html")
     if chapter.name != "loaders":
         is_the_same_again(chapter, tmp_path / "executed")
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ffilab.page import draw, files, terms
+from ffilab.page import draw, files
 
 SVG = '<?xml version="1.0"?>\n<!-- made -->\n<svg height="144pt" width="288pt">\n<metadata>who</metadata>\n<path d="M 1.23456 2.000000"/>\n</svg>'
 
@@ -42,23 +42,6 @@ def test_what_the_instrument_draws_is_what_is_set_apart(displayed):
     assert len(files.IMAGE.findall(shown)) == 2
     assert len(files.CSV.findall(shown)) == 1
     assert files.SWITCH.search(shown)
-
-
-GLOSSARY = "# G\n\n```{glossary}\nGIL\n  A lock.\n\nrace condition\n  One.\n\nprocedure linkage table, PLT\n  Where.\n\nblock\n  A round.\n```\n"
-
-
-def test_terms_are_linked_at_first_use_in_prose_alone():
-    known = terms.glossary_terms(GLOSSARY)
-    cells = [
-        "# The GIL\n\n`GIL` and [the GIL](x.md), {doc}`GIL <x>`.\n\n```c\nGIL\n```\n| GIL | x |\n",
-        "Race\nconditions need the GIL, or GIL-free code; the GIL. A PLT blocks a block.",
-    ]
-    first, second = terms.linked(cells, known)
-    assert first == cells[0]
-    assert second == (
-        "{term}`Race\nconditions <race condition>` need the {term}`GIL <GIL>`, or GIL-free code; the GIL. "
-        "A {term}`PLT <procedure linkage table, PLT>` blocks a block."
-    )
 
 
 # Viénot, Brettel and Mollon (1999), on linear RGB.

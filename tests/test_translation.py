@@ -8,8 +8,8 @@ import pytest
 
 from ffilab.judge.claims import chapter_names
 from ffilab.page import translation
+from ffilab.page.contents import glued
 from ffilab.page.places import markdown
-from ffilab.page.slides import glued
 from ffilab.run.paths import ROOT
 from tests.helpers.golden_pages import page
 from tests.helpers.notebooks import asked, shown

@@ -3,13 +3,16 @@
 A chapter's claims stand in `notebooks/<chapter>/claims.toml`, those that no chapter tests yet in `book/claims.toml`.
 """
 
+import json
 import re
 import tomllib
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
-from ffilab.judge.rules import KINDS, Rule, Size
+from ffilab.judge.rules import Rule, Size, rule_of
 from ffilab.run.errors import UserError
 from ffilab.run.paths import NOTEBOOKS, ROOT
 from ffilab.setup.catalogue import FREE_THREADED, GIL
@@ -58,15 +61,48 @@ def read_claims(path: Path, chapter: str) -> Declared:
         text = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UserError(f"{_name(path)} cannot be read: {error}") from None
-    _known(path, "the file", text, {"uses", "claim"})
-    entries = _tables(path, "the file", "claim", text.get("claim", []))
+    # The interpreters of the chapters lack the library; the press has read the file by then.
+    if find_spec("fastjsonschema"):
+        check(path, text)
     uses = text.get("uses", [])
-    if not isinstance(uses, list) or not all(isinstance(name, str) for name in uses):
-        raise UserError(f"{_name(path)}: `uses` needs a list of the names of chapters.")
     for name in uses:
         if not (path.parent.parent / name / "claims.toml").is_file():
             raise UserError(f"{_name(path)}: `uses` names {name!r}, and there is no such chapter.")
-    return Declared(tuple(_claim(path, entry, chapter) for entry in entries), tuple(uses))
+    return Declared(tuple(_claim(path, entry, chapter) for entry in text.get("claim", [])), tuple(uses))
+
+
+def check(path: Path, text: dict) -> None:
+    """Raise UserError, with file, claim and field, if the text is not as claims.schema.json wants it."""
+    from fastjsonschema import JsonSchemaValueException
+
+    try:
+        validator()(text)
+    except JsonSchemaValueException as error:
+        names, where = [part for part in error.path[1:] if not part.isdigit()], "the file"
+        if names[:1] == ["claim"] and len(error.path) > 2:
+            claim = text["claim"][int(error.path[2])]
+            where = f"the claim {claim.get('id', '?') if isinstance(claim, dict) else '?'}"
+            where = f"a test of {where}" if "test" in names else where
+        raise UserError(f"{_name(path)}: {where} {_needed(error, names)}.") from None
+
+
+def _needed(error, names: list[str]) -> str:
+    """What an entry needs, in the words of the schema's descriptions. names: of the fields that lead to it."""
+    properties = error.definition.get("properties", {})
+    if error.rule == "additionalProperties":
+        return f"has a key that no rule knows: {', '.join(sorted(set(error.value) - set(properties)))}"
+    if error.rule == "required":
+        missing = [name for name in error.rule_definition if name not in error.value]
+        return "needs " + "; ".join(f"`{name}`: {properties[name]['description']}" for name in missing)
+    return f"needs `{names[-1]}`: {error.definition['description']}"
+
+
+@cache
+def validator() -> Callable[[dict], dict]:
+    """Return a function that raises if a file of claims is not as claims.schema.json wants it."""
+    import fastjsonschema
+
+    return fastjsonschema.compile(json.loads(Path(__file__).with_name("claims.schema.json").read_text()))
 
 
 def declared(chapter: str) -> Declared:
@@ -98,65 +134,31 @@ def place(identifier: str) -> tuple[str, int, str]:
 
 
 def _claim(path: Path, entry: dict, chapter: str) -> Claim:
-    what = f"the claim {entry.get('id', '?')}"
-    texts = ("section", "saw", "differs")
-    _known(path, what, entry, {"id", "where", "claim", "published", "test", "untested", "not_measurable", *texts})
-    missing = {"id", "where", "claim", "published"} - set(entry)
-    if missing or not all(isinstance(entry[key], str) for key in ("id", "where", "claim", "published")):
-        raise UserError(f"{_name(path)}: {what} needs the texts id, where, claim and published.")
-    if not re.fullmatch("[A-Z][0-9]+[a-z]?", entry["id"]):
-        raise UserError(f"{_name(path)}: {what} has no id such as A1.")
-    tests = tuple(_rule(path, what, test) for test in _tables(path, what, "test", entry.get("test", [])))
-    untested, not_measurable = entry.get("untested", []), entry.get("not_measurable", "")
-    if (
-        not isinstance(not_measurable, str)
-        or not isinstance(untested, list)
-        or not all(isinstance(part, str) and part for part in untested)
-    ):
-        raise UserError(f"{_name(path)}: {what} needs texts in `untested` and a text as `not_measurable`.")
-    section, saw, differs = (entry.get(key, "") for key in texts)
-    if not all(isinstance(text, str) for text in (section, saw, differs)) or bool(saw) != bool(differs):
-        raise UserError(
-            f"{_name(path)}: {what} needs texts as `section`, `saw` and `differs`, and the last two together."
-        )
-    if section and not re.fullmatch(r"[\w-]+#[\w-]+", section):
-        raise UserError(f"{_name(path)}: {what} needs a `section` such as loaders#takeaways.")
-    if any(text and not text.endswith(".") for text in (saw, differs)):
-        raise UserError(f"{_name(path)}: {what} needs whole sentences in `saw` and `differs`.")
-    if chapter and not (tests or not_measurable):
-        raise UserError(f"{_name(path)}: {what} needs tests, or `not_measurable` with the reason.")
-    if not_measurable and any(test.decides for test in tests):
-        raise UserError(f"{_name(path)}: {what} is not measurable, so that its tests can only stand beside it.")
+    where, test_of = f"{_name(path)}: the claim {entry['id']}", f"{_name(path)}: a test of the claim {entry['id']}"
+    lists = {
+        "tests": tuple(_rule(test_of, test) for test in entry.pop("test", [])),
+        "untested": tuple(entry.pop("untested", [])),
+    }
+    claim = Claim(chapter=chapter, **entry, **lists)
+    if chapter and not (claim.tests or claim.not_measurable):
+        raise UserError(f"{where} needs tests, or `not_measurable` with the reason.")
+    if claim.not_measurable and any(test.decides for test in claim.tests):
+        raise UserError(f"{where} is not measurable, so that its tests can only stand beside it.")
     for kind in (Size, None):
-        names = [test.number for test in tests if isinstance(test, Size) == (kind is Size)]
+        names = [test.number for test in claim.tests if isinstance(test, Size) == (kind is Size)]
         if len(set(names)) != len(names):
-            raise UserError(f"{_name(path)}: {what} tests one measured number twice.")
-    if tests and not not_measurable and all(isinstance(test, Size) or not test.decides for test in tests):
-        raise UserError(f"{_name(path)}: {what} tests nothing of the claim itself.")
-    texts = (entry[key] for key in ("where", "claim", "published"))
-    return Claim(entry["id"], chapter, *texts, tests, tuple(untested), not_measurable, section, saw, differs)
+            raise UserError(f"{where} tests one measured number twice.")
+    parts = [test for test in claim.tests if test.decides and not isinstance(test, Size)]
+    if claim.tests and not claim.not_measurable and not parts:
+        raise UserError(f"{where} tests nothing of the claim itself.")
+    return claim
 
 
-def _rule(path: Path, what: str, entry: dict) -> Rule:
-    where = f"a test of {what}"
-    if str(entry.get("kind")) not in KINDS:
-        raise UserError(f"{_name(path)}: {where} needs a kind: {', '.join(KINDS)}.")
-    kind = KINDS[entry["kind"]]
-    given = {key: value for key, value in entry.items() if key != "kind"}
-    _known(path, where, given, {field.name for field in fields(kind)})
-    texts = [key for key in ("number", "part", "experiment", "direction", "hard") if key in given]
-    if not given.get("number") or not all(isinstance(given[key], str) for key in texts):
-        raise UserError(f"{_name(path)}: {where} needs the name of a `number`, and texts where texts belong.")
-    rule = kind(**given | {key: in_words(given[key]) for key in ("number", "part") if key in given})
-    if problem := rule.problem():
-        raise UserError(f"{_name(path)}: {where} needs {problem}.")
-    return rule
-
-
-def _tables(path: Path, what: str, key: str, value) -> list[dict]:
-    if not isinstance(value, list) or not all(isinstance(table, dict) for table in value):
-        raise UserError(f"{_name(path)}: {what} needs a list of tables as `{key}`.")
-    return value
+def _rule(where: str, entry: dict) -> Rule:
+    try:
+        return rule_of(entry | {key: in_words(entry[key]) for key in ("number", "part") if key in entry})
+    except ValueError as error:
+        raise UserError(f"{where} {error}.") from None
 
 
 @cache
@@ -169,11 +171,6 @@ def by_number(sizes: bool = False) -> dict[tuple[str, str], Rule]:
 def in_words(name: str) -> str:
     """The name of a measurement, with the labels of the chapter pair in place of {GIL} and {FREE_THREADED}."""
     return name.replace("{GIL}", GIL).replace("{FREE_THREADED}", FREE_THREADED)
-
-
-def _known(path: Path, what: str, entry: dict, keys: set[str]) -> None:
-    if unknown := set(entry) - keys:
-        raise UserError(f"{_name(path)}: {what} has a key that no rule knows: {', '.join(sorted(unknown))}.")
 
 
 def _name(path: Path) -> str:

@@ -264,11 +264,8 @@ class Ranked(Estimate):
     def at(self, level: float = LEVEL) -> Interval:
         # Of an even number the lower one of the two in the middle.
         middle = self.ratios[(self.n - 1) // 2]
-        # How many of each side may lie beyond a bound.
-        beyond = int(stats.binom.ppf((1 - level) / 2, self.n, 0.5)) - 1
-        if beyond < 0:
-            return Interval(middle, math.nan, math.nan)
-        return Interval(middle, self.ratios[beyond], self.ratios[-1 - beyond])
+        bounds = stats.quantile_test(self.ratios, p=0.5).confidence_interval(level)
+        return Interval(middle, float(bounds.low), float(bounds.high))
 
     @property
     def n(self) -> int:

@@ -5,7 +5,7 @@ wider one never decides what a narrower one left open. Ignorance is no refutatio
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from ffilab.judge.estimates import LEVEL, Counted, Estimate, Interval, Location, Share
@@ -332,3 +332,17 @@ def _finite(rule: Rule, *keys: str) -> str | None:
         if key in ("margin", "rate", "rounding") and value < 0:
             return f"a `{key}` that is not negative"
     return None
+
+
+def rule_of(entry: dict) -> Rule:
+    """Make a rule from a table of a file, with its kind. Raises ValueError, with what the table needs."""
+    given = dict(entry)
+    kind = KINDS.get(given.pop("kind"))
+    if kind is None:
+        raise ValueError(f"needs a kind: {', '.join(KINDS)}")
+    if unknown := set(given) - {field.name for field in fields(kind)}:
+        raise ValueError(f"has a key that its kind does not know: {', '.join(sorted(unknown))}")
+    rule = kind(**given)
+    if problem := rule.problem():
+        raise ValueError(f"needs {problem}")
+    return rule

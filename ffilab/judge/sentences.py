@@ -39,7 +39,7 @@ import itertools
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Set
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 from ffilab.judge import claims, ledger, numbers
@@ -47,7 +47,7 @@ from ffilab.judge.claims import in_words
 from ffilab.judge.numbers import Numbers
 from ffilab.judge.poured import NOTHING, Poured, Text, grouped
 from ffilab.judge.questions import larger
-from ffilab.judge.rules import KINDS, NO, OPEN, YES, Rule
+from ffilab.judge.rules import NO, OPEN, YES, Rule, rule_of
 from ffilab.judge.wording import capital
 from ffilab.run import settings
 from ffilab.run.errors import UserError
@@ -288,14 +288,9 @@ def _question(entry: dict) -> Question:
         return Question(number, there=True)
     if "than" in given:
         return Question(number, than=given["than"])
-    kind = KINDS.get(given.pop("kind"))
-    if kind is None:
-        raise ValueError(f"asks by a kind that is not one of {', '.join(KINDS)}")
-    if kind is KINDS["side"]:
+    if given["kind"] == "side":
         given = {"direction": "above", "interest": 0.0, **given}
-    if unknown := set(given) - {field.name for field in fields(kind)}:
-        raise ValueError(f"asks with {', '.join(sorted(unknown))}, which its rule does not know")
-    rule = kind(**given | {"number": number})
-    if problem := rule.problem():
-        raise ValueError(f"asks by a rule that needs {problem}")
-    return Question(number, rule)
+    try:
+        return Question(number, rule_of(given | {"number": number}))
+    except ValueError as error:
+        raise ValueError(f"asks by a rule that {error}") from None

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import ClassVar
 
 from ffilab.measure.source import source_of
 from ffilab.measure.workers import WORKER
@@ -41,8 +42,21 @@ class Outcome:
     gil_enabled: bool | None = None
 
 
+class Repeated:
+    """What is repeated, in processes of its own. What a kind of it does not have is empty."""
+
+    fixed: ClassVar[dict] = {}
+    named: ClassVar[dict] = {}
+    environment: ClassVar[dict] = {}
+
+    @property
+    def columns(self) -> dict:
+        """What it is filed under in the frame."""
+        return {**self.factors, **self.named}
+
+
 @dataclass(frozen=True)
-class Case:
+class Case(Repeated):
     """A function, called in a fresh process of an interpreter.
 
     interpreter: its label. function: called with `factors` and `fixed` as keyword arguments; it returns a row or a list
@@ -71,10 +85,6 @@ class Case:
         return cls(interpreter, function, *arguments, file=file, **further)
 
     @property
-    def columns(self) -> dict:
-        return {**self.factors, **self.named}
-
-    @property
     def what(self) -> list[str]:
         """What runs, for the record."""
         return [self.file, self.function if self.file else self.function.__name__]
@@ -98,7 +108,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Program:
+class Program(Repeated):
     """A program that is not Python, and prints one row, or a list of rows, as the last line of its output.
 
     command: its words; BUILT and a lone "{seed}" as in Case. factors: columns of the frame.
@@ -112,10 +122,6 @@ class Program:
     interpreter: str = ""
 
     @property
-    def columns(self) -> dict:
-        return self.factors
-
-    @property
     def what(self) -> list[str]:
         return [without_paths(str(word)) for word in self.command]
 
@@ -125,16 +131,12 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Step:
+class Step(Repeated):
     """Anything else that is repeated: `call(seed)` returns an Outcome, and starts and ends its own processes."""
 
     call: Callable[[int], Outcome]
     factors: dict = field(default_factory=dict)
     interpreter: str = ""
-
-    @property
-    def columns(self) -> dict:
-        return self.factors
 
     @property
     def what(self) -> list[str]:

@@ -33,6 +33,8 @@ WARM_UP = 3_000
 # Few loops and many, unless an arm is given another number of its own.
 LOOPS = (2_000, 12_000)
 TIMEOUT_S = 300
+# What one process counts: the label of its interpreter, the arms, and of each the loops of its longer batch.
+Job = tuple[str, list[Arm], list[int]]
 
 
 def available() -> str | None:
@@ -93,33 +95,48 @@ def per_call(
     return slopes
 
 
-def _slopes(jobs: list[tuple[str, list[Arm], list[int]]], reporter: Reporter) -> dict[tuple[str, str], float]:
-    """Runs one process per job, all at once."""
-    slopes, done = {}, 0
+def _slopes(jobs: list[Job], reporter: Reporter) -> dict[tuple[str, str], float]:
+    """Return the instructions of a loop by (interpreter, arm name)."""
+    slopes, done, working = {}, 0, " and ".join(dict.fromkeys(label for label, _, _ in jobs))
+
+    def report() -> None:
+        nonlocal done
+        while done < len(list(folder.glob("*.out.*"))) // 2:
+            reporter.advance(working)
+            done += 1
+
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        for number, (made, (label, arms, loops)) in enumerate(zip(_run(jobs, folder, report), jobs)):
+            for position, place in enumerate(made):
+                # The first dump holds all warm-ups; then two for each arm that was made: few loops, many loops.
+                few, more = (_total(folder / f"{number}.out.{2 * position + k}") for k in (2, 3))
+                slopes[label, arms[place].name] = (more - few) / (loops[place] - loops[place] // 6)
+    return slopes
+
+
+def _run(jobs: list[Job], folder: Path, report: Callable[[], object] = lambda: None) -> list[list[int]]:
+    """Run one process per job, all at once; return which of its arms each could make, by their places.
+
+    report: called while they work. Raises UserError if one hangs or fails.
+    """
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         processes = [stack.enter_context(_marked(job, folder, str(number))) for number, job in enumerate(jobs)]
         deadline = time.monotonic() + TIMEOUT_S
         while any(process.poll() is None for process in processes):
             if time.monotonic() > deadline:
                 raise UserError(f"callgrind did not finish within {TIMEOUT_S} s.")
             time.sleep(0.2)
-            while done < len(list(folder.glob("*.out.*"))) // 2:
-                reporter.advance(" and ".join(dict.fromkeys(label for label, _, _ in jobs)))
-                done += 1
-        for number, (process, (label, arms, loops)) in enumerate(zip(processes, jobs)):
-            if process.returncode:
-                errors = (folder / f"{number}.errors").read_text(errors="replace")
-                raise UserError(f"callgrind failed on {label}: {errors.strip()[-200:]}")
-            for position, made in enumerate(json.loads((folder / f"{number}.made").read_text())):
-                # The first dump holds all warm-ups; then two for each arm that was made: few loops, many loops.
-                few, more = (_total(folder / f"{number}.out.{2 * position + k}") for k in (2, 3))
-                slopes[label, arms[made].name] = (more - few) / (loops[made] - loops[made] // 6)
-    return slopes
+            report()
+    for number, (process, (label, _, _)) in enumerate(zip(processes, jobs)):
+        if process.returncode:
+            errors = (folder / f"{number}.errors").read_text(errors="replace")
+            raise UserError(f"callgrind failed on {label}: {errors.strip()[-200:]}")
+    return [json.loads((folder / f"{number}.made").read_text()) for number in range(len(jobs))]
 
 
 @contextmanager
-def _marked(job: tuple[str, list[Arm], list[int]], folder: Path, name: str):
+def _marked(job: Job, folder: Path, name: str):
     label, arms, loops = job
     orders = [[described(a), max(2, n // 4), n // 6, n] for a, n in zip(arms, loops)]
     valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder / name}.out"]
@@ -141,18 +158,11 @@ def _marked(job: tuple[str, list[Arm], list[int]], folder: Path, name: str):
 def _costs(label: str, arms: list[Arm], loops: int) -> "list[Costs]":
     """What a batch of so many loops costs, of each arm in a process of its own. Raises UserError if one hangs, fails,
     or could not make its arm."""
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        jobs = [(label, [arm], [loops]) for arm in arms]
-        processes = [stack.enter_context(_marked(job, folder, str(number))) for number, job in enumerate(jobs)]
-        for number, (arm, process) in enumerate(zip(arms, processes)):
-            try:
-                process.wait(TIMEOUT_S)
-            except subprocess.TimeoutExpired:
-                raise UserError(f"callgrind did not finish {arm.name} on {label} within {TIMEOUT_S} s.") from None
-            if process.returncode or json.loads((folder / f"{number}.made").read_text()) != [0]:
+    with tempfile.TemporaryDirectory() as scratch:
+        for arm, made in zip(arms, _run([(label, [arm], [loops]) for arm in arms], Path(scratch))):
+            if not made:
                 raise UserError(f"callgrind could not run {arm.name} on {label}.")
-        return [Costs.read(folder / f"{number}.out.3") for number in range(len(arms))]
+        return [Costs.read(Path(scratch) / f"{number}.out.3") for number in range(len(arms))]
 
 
 def _total(out: Path) -> int:

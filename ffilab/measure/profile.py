@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import tomllib
 from collections import Counter
 from pathlib import Path
 
@@ -17,37 +18,11 @@ from ffilab.measure.plan import Arm
 from ffilab.run.errors import UserError
 from ffilab.run.subprocesses import finished
 
-# First match wins. Symbols of CPython 3.13 to 3.15. Each group holds the own time of its functions, and not of what
-# they call.
+# Groups of symbols, the first that matches wins. Each holds the own time of its functions, and not of what they call.
 HAND_OFF, CONVERSION, CALLING = "GIL and thread state", "conversion, by name", "ctypes and cffi, the rest"
-GROUPS = (
-    ("libffi", re.compile(r"\bffi_|libffi")),
-    (
-        # Functions that turn an object into a C value or back, whosoever they are.
-        CONVERSION,
-        re.compile(
-            r"ConvParam|from_param|GetResult|\b[a-zA-Z0-9_]+_[sg]et \S*_ctypes\.|PyLong_(As|From)|PyFloat_(As|From)"
-            r"|PyUnicode_(As|FromString)|convert_(to|from)_object|_cffi_(to|from)_c|pyo3::conversion|extract_argument"
-            r"|type_caster"
-        ),
-    ),
-    ("code of the binding", re.compile(r"pyo3|pybind11|nanobind")),
-    (
-        HAND_OFF,
-        re.compile(
-            r"take_gil|drop_gil|PyThreadState|PyEval_(Save|Restore|Acquire|Release)|tstate_|detach_thread|current_fast"
-            r"|pthread_(mutex|cond)|futex|__lll_|qsbr"
-        ),
-    ),
-    ("locks of objects", re.compile(r"CriticalSection|PyMutex|ParkingLot")),
-    (CALLING, re.compile(r"ctypes|PyCFuncPtr|callproc|_cffi|StgInfo|stginfo")),
-    ("operating system", re.compile(r"\[k\]|\[kernel|syscall|entry_SYSCALL|vdso")),
-    (
-        "interpreter",
-        re.compile(
-            r"_?Py|python|list_|dict_|tuple_|long_|object_|unicode_|builtin_|vectorcall|cfunction|method_|gc_|mi_"
-        ),
-    ),
+GROUPS = tuple(
+    (name, re.compile("|".join(parts)))
+    for name, parts in tomllib.loads(Path(__file__).with_name("symbols.toml").read_text(encoding="utf-8")).items()
 )
 OTHER = "library"
 SAMPLE_HZ = 4_000

@@ -157,11 +157,11 @@ class Measuring(Session):
             "layout": layout and layout.described,
             "what": case.what,
             "factors": case.columns,
-            "fixed": getattr(case, "fixed", {}),
+            "fixed": case.fixed,
             # What only fills it is counted, and not kept.
             "environment": {
                 key: value if len(value) <= LONGEST_KEPT else f"{value[:20]}… ({len(value)} characters)"
-                for key, value in getattr(case, "environment", {}).items()
+                for key, value in case.environment.items()
             },
             **vars(outcome),
             "error": without_paths(outcome.error),
@@ -172,7 +172,7 @@ class Measuring(Session):
         self._write("child", **child)
         rows_of(child)
         what = f"{title}, {', '.join(f'{key} {value}' for key, value in case.columns.items())} on {case.interpreter}"
-        asked = getattr(case, "environment", {}).get("PYTHON_GIL") == "1"
+        asked = case.environment.get("PYTHON_GIL") == "1"
         if outcome.gil_enabled and not asked and case.interpreter and BY_LABEL[case.interpreter].free_threaded:
             raise UserError(
                 f"{what}: the GIL was on at the end of this process. Something that it imports does not declare itself "

@@ -4,7 +4,7 @@ import operator
 
 from ffilab.judge import claims, verdicts
 from ffilab.judge.estimates import Share
-from ffilab.judge.rules import NO, OPEN, YES
+from ffilab.judge.rules import NO, YES
 from ffilab.page.templates import filled
 
 # What readers run, and what decides most, beside each other.
@@ -25,11 +25,6 @@ def is_opposite(answer: str, right: str) -> bool:
 def right_share(row: dict) -> float:
     """The share of runs that give the right verdict."""
     return row["verdicts"].get(row["right"], 0.0)
-
-
-def part_right(part: dict) -> float:
-    """The share of runs that give a part its right answer."""
-    return part[part["right"]] if part["right"] in (YES, NO, OPEN) else 0.0
 
 
 def part_wrong(part: dict) -> float:

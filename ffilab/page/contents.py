@@ -4,6 +4,7 @@ With every executed page goes a file of facts, `page.json`: how and where it was
 was made from. A page of which one has changed since is stale, and is never shown as fresh.
 """
 
+import ast
 import hashlib
 import json
 import os
@@ -15,7 +16,7 @@ import nbformat
 from ffilab.judge import claims
 from ffilab.measure.reading import Reading
 from ffilab.page.cells import FILE, exported
-from ffilab.page.draw import KEPT
+from ffilab.page.draw import GLUE_PREFIX, KEPT
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, BY_PRODUCTS, EXECUTED, NATIVE, NOTEBOOKS, ROOT, without_paths
 from ffilab.setup.catalogue import BY_LABEL, CHAPTER_PAIR
@@ -153,6 +154,16 @@ def kept(notebook: nbformat.NotebookNode) -> dict:
     """Return what the cells of an executed notebook keep for the press, by name: see draw.keep."""
     outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))
     return {name: what for one in outputs for name, what in one.get("metadata", {}).get(KEPT, {}).items()}
+
+
+def glued(notebook: nbformat.NotebookNode) -> dict[str, str]:
+    """Return the glued texts of an executed notebook by name."""
+    texts = {}
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if text := output.get("data", {}).get(f"{GLUE_PREFIX}text/plain"):
+                texts[output["metadata"]["scrapbook"]["name"]] = ast.literal_eval(text)
+    return texts
 
 
 def tags(cell: nbformat.NotebookNode) -> list[str]:

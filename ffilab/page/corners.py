@@ -4,7 +4,6 @@ links."""
 import tomllib
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from ffilab.judge import ledger
 from ffilab.judge.claims import in_words
@@ -47,9 +46,9 @@ class Corner:
 
 
 @cache
-def corners(path: Path = FILE) -> list[Corner]:
+def corners() -> list[Corner]:
     """All corners, in the order of the file."""
-    entries = tomllib.loads(path.read_text(encoding="utf-8"))["corner"]
+    entries = tomllib.loads(FILE.read_text(encoding="utf-8"))["corner"]
     return [Corner(**{**entry, "number": in_words(entry.get("number", ""))}) for entry in entries]
 
 

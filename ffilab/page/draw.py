@@ -112,9 +112,7 @@ def framed(plot, caption: str, numbers: str, size: tuple[float, float], inside: 
     return f'{SWITCH}<figure class="ffi-figure"{which}>{above}{"".join(images)}{inside}</figure>'
 
 
-def player(
-    scenes: Scenes, settings: tuple[str, ...], caption: str, numbers: str = "", *, first: tuple[str, ...] = ()
-) -> None:
+def player(scenes: Scenes, settings: tuple[str, ...], caption: str, *, first: tuple[str, ...] = ()) -> None:
     """Display recorded scenes that can be played, by the values of their settings; the picture of the first is seen
     without JavaScript.
 
@@ -130,7 +128,7 @@ def player(
     scene = scenes[chosen]
     size = 7.2, 1.2 + 0.45 * len(lanes_of(scene))
     drawn = partial(plot_scene, scene=scene)
-    display(HTML(framed(drawn, caption, numbers, size, script, ' data-player="gil"')))
+    display(HTML(framed(drawn, caption, "", size, script, ' data-player="gil"')))
 
 
 # What stands in a caption for a sentence, until all of the chapter is measured.

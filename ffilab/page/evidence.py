@@ -2,9 +2,7 @@
 anew."""
 
 import statistics
-from pathlib import Path
 
-from ffilab.judge import coverage as judged
 from ffilab.judge import wording
 from ffilab.judge.estimates import PREDICTION_LEVEL, Interval, Share
 from ffilab.page.templates import filled
@@ -22,28 +20,38 @@ INTERVALS = {
 }
 
 
-def kept_sessions(name: str, folder: Path = FOLDER) -> list[dict]:
-    """Read the rows that a study left; nothing if it was not run."""
-    path = folder / f"{name}.json"
+# What is counted of fresh sessions, and the title of each.
+KINDS = {
+    "another_session": "another session, same build",
+    "another_build": "another session and build",
+    "expected": "another session, where it was expected",
+    "next_build": "next build, one link",
+    "this_binary": "one binary",
+}
+
+
+def kept_evidence(name: str):
+    """Read what a study left, a list of its rows or the table that it made of them; an empty list if it was not run."""
+    path = FOLDER / f"{name}.json"
     return read_json(path) if path.exists() else []
 
 
-def coverage_page(sessions: list[dict], coverage: list[dict], levels: list[dict]) -> str:
-    """The studies, with what they say in words: fresh sessions, those by which a rule was chosen, and the levels."""
-    fresh = judged.rows(sessions)
+def coverage_page(sessions: list[dict], fresh: list[dict], coverage: list[dict], levels: list[dict]) -> str:
+    """What the study of calibration found: fresh sessions and a row for each of their ratios, those by which a rule was
+    chosen, and the levels."""
     largest = [max(row["levels"], key=lambda level: row["levels"][level][0]) for row in levels]
     return filled(
         "coverage.md",
         study=STUDY,
         goal=GOAL,
-        kinds=judged.KINDS,
+        kinds=KINDS,
         intervals=INTERVALS,
         prediction=PREDICTION_LEVEL,
         sessions=sessions,
         days={session["machine"]["date"][:10] for session in sessions},
         builds={build for session in sessions for ratio in session["ratios"].values() for build in ratio["layouts"]},
         fresh=fresh,
-        shares={kind: [row[kind] for row in fresh if row[kind] is not None] for kind in judged.KINDS},
+        shares={kind: [row[kind] for row in fresh if row[kind] is not None] for kind in KINDS},
         coverage=coverage,
         honest=[row["honest"] for row in coverage if "honest" in row],
         company=[seen["company"] for row in coverage for seen in row.get("seen", [])],

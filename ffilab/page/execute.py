@@ -16,10 +16,9 @@ import nbformat
 
 from ffilab.page.cells import YOURS
 from ffilab.page.chapter import PAGE
-from ffilab.page.contents import FACTS, Chapter, kept, record_digests, source_digests
+from ffilab.page.contents import FACTS, Chapter, glued, kept, record_digests, source_digests
 from ffilab.page.draw import filled_in
 from ffilab.page.files import HTML
-from ffilab.page.slides import glued
 from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, LOGS, ROOT, swap

@@ -4,9 +4,9 @@ declares them."""
 import itertools
 import json
 import math
-import re
 import tomllib
 from functools import partial
+from html import escape
 from pathlib import Path
 
 import pandas as pd
@@ -27,20 +27,16 @@ FILE = ROOT / "book" / "front.toml"
 SURPRISES, LABELLED = 3, 3
 # The parts of a way's stop, by the minutes of its page.
 PARTS = {"Teaching": "teaching", "Exercise": "exercises"}
-# Two times that differ by less make no choice.
+# Two times that differ by less make no choice; ANSWERS says so, too.
 MATTERS = 0.02
-# What a pair is answered with, the beginning of it in bold; the page's script fills the same sentences. The faster one
-# is {a}.
+# What a pair is answered with, as HTML. The faster one is {a}; {times} is how many times as fast.
 ANSWERS = {
-    "faster": ["{a} is faster:", " {time_a}, {b} {time_b}. Side by side it is {times} times as fast."],
-    "same": [
-        "No difference that matters:",
-        f" {{a}} {{time_a}}, {{b}} {{time_b}}, less than {100 * MATTERS:.0f} % apart.",
-    ],
-    "open": ["Too close to call here:", " {a} {time_a}, {b} {time_b}."],
-    "marked": ["", "{a} {time_a}, {b} {time_b}. What that means is not said: {mark}."],
-    "alone": ["", "{a}: {time_a}."],
-    "neither": ["", "{a}: {time_a}; {b}: {time_b}."],
+    "faster": "<strong>{a} is faster:</strong> {time_a}, {b} {time_b}. Side by side it is {times} times as fast.",
+    "same": "<strong>No difference that matters:</strong> {a} {time_a}, {b} {time_b}, less than 2 % apart.",
+    "open": "<strong>Too close to call here:</strong> {a} {time_a}, {b} {time_b}.",
+    "marked": "{a} {time_a}, {b} {time_b}. What that means is not said: {mark}.",
+    "alone": "{a}: {time_a}.",
+    "neither": "{a}: {time_a}; {b}: {time_b}.",
 }
 SLOWEST = (
     "The slowest of all calls, “{what}” through {by} on CPython {label}, "
@@ -165,75 +161,82 @@ def times(ratio: float) -> str:
     return f"{ratio:.0f}" if ratio >= 9.95 else f"{ratio:.1f}" if ratio >= 1.05 else f"{ratio:.2f}"
 
 
-def ending(row: dict) -> tuple[bool, str]:
-    """Answer which of two is faster: is it the second, and how the answer ends."""
-    ratio = Interval(*[math.nan if row[name] is None else row[name] for name in ("ratio", "low", "high")])
+def answer(pair: dict, mark: str) -> dict[str, str]:
+    """Answer which binding of a row of the table of pairs is faster: the form of the answer, and what is poured in."""
+    ratio = Interval(*[math.nan if pair[name] is None else pair[name] for name in ("ratio", "low", "high")])
+    first, second, form = pair["binding a"], pair["binding b"], "open"
     if equal(ratio, 1, MATTERS) == YES:
-        return False, "same"
-    return row["answer"] == "second", "faster" if row["answer"] in ("first", "second") else "open"
+        form = "same"
+    elif pair["answer"] in ("first", "second"):
+        form = "faster"
+        if pair["answer"] == "second":
+            first, second = second, first
+    return {
+        "form": "marked" if mark else form,
+        "a": first,
+        "b": second,
+        "times": times(max(ratio.value, 1 / ratio.value)) if form == "faster" else "",
+    }
+
+
+def time_link(cell: dict, page: str) -> str:
+    """Write the time of a cell as a link to its place on the page, its interval in the title; else why there is
+    none."""
+    text, title = words.translated(NO_NUMBER), cell["why"] or ""
+    if cell["ns"] is not None and math.isfinite(cell["ns"]):
+        text, title = in_short(cell["ns"]), draw.text(Interval(cell["ns"], cell["ns, low"], cell["ns, high"]), "ns")
+    elif title:
+        text += f" ({title})"
+    address = f"{page}#{files.slug(cell['CPython'], cell['binding'], cell['signature'])}"
+    return filled("time.html", address=address, title=title, text=text)
 
 
 def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
-    """Collect what the page's script needs: names, the texts and address of each cell, and the answer of each pair, the
-    faster one first.
+    """Compute what the chooser can be asked for: its choices, and the answer to each as HTML, by the numbers of what is
+    chosen. A number in braces in an answer is that of a cell.
 
     page: address of the page with all cells, where each has a place of its own.
     """
-    keys = ["CPython", "signature", "binding"]
-    names = {key: list(dict.fromkeys(cells.frame[key])) for key in keys}
-    at = {key: {name: number for number, name in enumerate(labels)} for key, labels in names.items()}
-    found_cells = {}
-    for row in cells.frame.to_dict("records"):
-        address = f"{page}#{files.slug(row['CPython'], row['binding'], row['signature'])}"
-        if row["ns"] is not None and math.isfinite(row["ns"]):
-            text = draw.text(Interval(row["ns"], row["ns, low"], row["ns, high"]), "ns")
-            shown = [in_short(row["ns"]), text, address]
-        else:
-            why = row["why"] or ""
-            shown = [words.translated(NO_NUMBER) + f" ({why})" * bool(why), why, address]
-        found_cells[",".join(str(at[key][row[key]]) for key in keys)] = shown
-    found_pairs = {}
-    for row in pairs.frame.to_dict("records"):
-        key = [at["CPython"].get(row["CPython"]), at["signature"].get(row["signature"])]
-        both = [at["binding"].get(row[name]) for name in ("binding a", "binding b")]
-        is_second, how = ending(row)
-        faster_by = times(max(row["ratio"], 1 / row["ratio"])) if how == "faster" else ""
-        found_pairs[",".join(map(str, key + both[:: -1 if is_second else 1]))] = [how, faster_by]
+    choices = {key: list(dict.fromkeys(cells.frame[key])) for key in ("CPython", "signature", "binding")}
+    rows, mark = cells.frame.to_dict("records"), cells.mark or pairs.mark
+    place = {(row["CPython"], row["signature"], row["binding"]): f"{{{n}}}" for n, row in enumerate(rows)}
+    compared = {
+        (pair["CPython"], pair["signature"], frozenset((pair["binding a"], pair["binding b"]))): answer(pair, mark)
+        for pair in pairs.frame.to_dict("records")
+    }
+    forms, none, answers = words.translated(ANSWERS), words.translated(NO_NUMBER), {}
+    for label, signature in itertools.product(choices["CPython"], choices["signature"]):
+        for one, other in itertools.combinations_with_replacement(choices["binding"], 2):
+            alone = {"form": "alone" if one == other else "neither", "a": one, "b": other}
+            poured = compared.get((label, signature, frozenset((one, other))), alone)
+            time_a, time_b = (place.get((label, signature, poured[letter]), none) for letter in "ab")
+            text = {name: escape(value) for name, value in poured.items()}
+            answers[key_of(choices, label, signature, one, other)] = forms[poured["form"]].format(
+                **text, time_a=time_a, time_b=time_b, mark=escape(mark)
+            )
     return {
-        "names": names,
-        "cells": found_cells,
-        "pairs": found_pairs,
-        "words": words.translated(ANSWERS),
+        "choices": choices,
         "fields": words.translated(FIELDS),
-        "none": words.translated(NO_NUMBER),
-        "mark": cells.mark or pairs.mark,
+        "cells": [time_link(row, page) for row in rows],
+        "answers": answers,
     }
 
 
-def compared(data: dict, example: dict) -> dict | None:
-    """One comparison as the page's script makes it: the answer in bold and its rest, with what is poured in; None if
-    there is no such row."""
-    label, signature = in_words(example["CPython"]), example["signature"]
-    at = {key: {name: str(number) for number, name in enumerate(labels)} for key, labels in data["names"].items()}
-    if label not in at["CPython"] or signature not in at["signature"]:
+def key_of(choices: dict[str, list[str]], label: str, signature: str, one: str, other: str) -> str:
+    """Return under which key the answer to a choice stands; the lower number of a binding comes first."""
+    bindings = sorted([choices["binding"].index(one), choices["binding"].index(other)])
+    return ",".join(map(str, [choices["CPython"].index(label), choices["signature"].index(signature), *bindings]))
+
+
+def looked_up(data: dict, example: dict) -> dict[str, str] | None:
+    """Look up the answer to an example, as the page's script does; None if this copy has no such row."""
+    asked = [in_words(example["CPython"]), example["signature"], example["one"], example["other"]]
+    try:
+        text = data["answers"][key_of(data["choices"], *asked)]
+    except ValueError:
         return None
-    key = f"{at['CPython'][label]},{at['signature'][signature]}"
-    asked = [name for name in dict.fromkeys((example["one"], example["other"])) if name in at["binding"]]
-    how, faster_by = "alone" if len(asked) == 1 else "neither", ""
-    for two in itertools.permutations(asked, 2):
-        if found := data["pairs"].get(f"{key},{at['binding'][two[0]]},{at['binding'][two[1]]}"):
-            asked, (how, faster_by) = two, found
-    cells = {f"time_{letter}": data["cells"][f"{key},{at['binding'][name]}"] for letter, name in zip("ab", asked)}
-    poured = {**dict(zip("ab", asked)), "times": faster_by, "mark": data["mark"]}
-    strong, rest = data["words"]["marked" if data["mark"] and len(asked) > 1 else how]
-    return {
-        "question": words.translated(QUESTION).format(**{**example, "CPython": label}),
-        "strong": strong.format(**poured),
-        # Text, a name, text, a name, …, text.
-        "rest": re.split(r"\{(\w+)\}", rest),
-        "words": poured,
-        "cells": cells,
-    }
+    question = words.translated(QUESTION).format(**{**example, "CPython": asked[0]})
+    return {"question": question, "answer": text.format(*data["cells"])}
 
 
 def chooser(tree: Path) -> str:
@@ -252,7 +255,7 @@ def chooser(tree: Path) -> str:
     return filled(
         "chooser.md",
         script=script,
-        examples=[found for example in examples if (found := compared(data, example))],
+        examples=[shown for example in examples if (shown := looked_up(data, example))],
         where=link(tree, declared["page"]),
         since=since(declared["chapter"]),
     )

@@ -77,25 +77,25 @@ def minutes_page(sessions: Mapping[str, Reading | None]) -> str:
 Part = Callable[[Path, Copy], str]
 PARTS: dict[str, Part] = {
     "budgets": lambda tree, copy: filled("budgets.md", budgets=BUDGETS),
-    "changed_rules": lambda tree, copy: filled("changed_rules.md", rows=evidence.kept_sessions("rules_changed")),
+    "changed_rules": lambda tree, copy: filled("changed_rules.md", rows=evidence.kept_evidence("rules_changed")),
     "chapters": lambda tree, copy: filled("chapters.md", chapters=chapters(), minutes=minutes),
     "characteristics": lambda tree, copy: characteristics.page(
-        *map(evidence.kept_sessions, ("operating_characteristics", "estimates"))
+        *map(evidence.kept_evidence, ("operating_characteristics", "estimates"))
     ),
     "corners": lambda tree, copy: corners.page(copy.ledger),
     "course": lambda tree, copy: course_page(),
     "coverage": lambda tree, copy: evidence.coverage_page(
-        *map(evidence.kept_sessions, ("sessions", "coverage", "levels"))
+        *map(evidence.kept_evidence, ("sessions", "calibration", "coverage", "levels"))
     ),
     "instructors": lambda tree, copy: lessons.notes_page(in_order()),
     "interpreters": lambda tree, copy: interpreters_page(),
     "ledger": lambda tree, copy: ledger_page.page(copy.ledger, tree),
     "matrix": lambda tree, copy: matrix.page(tree),
     "minutes": lambda tree, copy: minutes_page(copy.sessions),
-    "object_model": lambda tree, copy: evidence.object_model_page(evidence.kept_sessions("object_model")),
+    "object_model": lambda tree, copy: evidence.object_model_page(evidence.kept_evidence("object_model")),
     "sources": lambda tree, copy: sources.page(tree, copy.ledger),
-    "wheel_cost": lambda tree, copy: cost.page(evidence.kept_sessions("cost"), tree),
-    "wheels": lambda tree, copy: evidence.wheels_page(evidence.kept_sessions("wheels")),
+    "wheel_cost": lambda tree, copy: cost.page(evidence.kept_evidence("wheel_cost"), tree),
+    "wheels": lambda tree, copy: evidence.wheels_page(evidence.kept_evidence("wheels")),
     "yours": lambda tree, copy: worked_example.page(),
 }
 # Those of pages that are there in every language, each in a folder of its own.

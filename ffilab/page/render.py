@@ -11,16 +11,13 @@ import click
 import nbformat
 
 from ffilab.judge import ledger
-from ffilab.page import files, fold, ledger_page, matrix, parts, slides, terms, translation, words
+from ffilab.page import files, fold, ledger_page, matrix, parts, translation, words
 from ffilab.page.advice import Copy
 from ffilab.page.contents import PROOF, Chapter, chapters, split, tags
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, BY_PRODUCTS, HTML, LOGS, NATIVE, NOTEBOOKS, ROOT, swap
 from ffilab.run.progress import say, step
 from ffilab.run.subprocesses import explain_os_errors, logged
-
-# The cell that the press puts above a page.
-BANNER = "stale"
 
 
 def render(again: bool = False) -> Path:
@@ -55,7 +52,6 @@ def render(again: bool = False) -> Path:
         for chapter in chapters():
             if chapter.is_executed:
                 downloads(chapter, pages)
-        slides.write(pages / slides.FOLDER, chapters())
         swap(pages, HTML)
     index = HTML / "index.html"
     say(f"  open {os.path.relpath(index)}")
@@ -93,7 +89,6 @@ def assemble(tree: Path) -> Path:
     )
     for path in [path for name in ("notebooks", "native", "studies") for path in (tree / name).rglob("*.py")]:
         path.write_text(without_tails(path.read_text()))
-    glossary = terms.glossary_terms((tree / "book" / "glossary.md").read_text())
     for chapter in chapters():
         folder = tree / "notebooks" / chapter.name
         measured = with_banner(chapter) if chapter.is_executed else {}
@@ -101,9 +96,8 @@ def assemble(tree: Path) -> Path:
         # A page of an older version may lack a part, or quote what is no longer there.
         for name, text in not_measured(chapter).items():
             if name in measured and not gone(measured[name], folder):
-                typed = [c for c in measured[name].cells if c.cell_type == "markdown" and c.id != BANNER]
-                for cell, linked in zip(typed, terms.linked([cell.source for cell in typed], glossary)):
-                    cell.source = f"```{{rst-class}} {fold.PROOF}\n```\n\n{linked}" if PROOF in tags(cell) else linked
+                for cell in [cell for cell in measured[name].cells if PROOF in tags(cell)]:
+                    cell.source = f"```{{rst-class}} {fold.PROOF}\n```\n\n{cell.source}"
                 files.set_apart(measured[name], tree / "book" / "_static", "../../_static")
                 for language in languages if name == chapter.name else ():
                     translation.switch(measured[name], name, language)
@@ -159,7 +153,7 @@ def with_banner(chapter: Chapter) -> dict[str, nbformat.NotebookNode]:
     if texts:
         text = " ".join([*texts, f"Measure again: `make chapter NAME={chapter.name}`."])
         for page in pages.values():
-            page.cells.insert(1, nbformat.v4.new_markdown_cell(f":::{{warning}}\n{text}\n:::", id=BANNER))
+            page.cells.insert(1, nbformat.v4.new_markdown_cell(f":::{{warning}}\n{text}\n:::", id="stale"))
     return pages
 
 

@@ -1,7 +1,9 @@
 """How long to measure: smoke, room, quick or full."""
 
 import os
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 
 from ffilab.run import settings
 
@@ -53,38 +55,8 @@ class Budget:
 
 
 BUDGETS = {
-    "smoke": Budget(
-        "smoke", restarts=4, blocks=4, seconds=5, batch_ms=1, scale=0.01, repeats=2, chapter_s=40, layouts=3
-    ),
-    # For a workshop: what an interval needs, and no more. A result, with wide intervals: many verdicts stay undecided.
-    "room": Budget(
-        "room",
-        restarts=10,
-        blocks=20,
-        seconds=12,
-        batch_ms=2,
-        scale=0.5,
-        repeats=4,
-        chapter_s=95,
-        layouts=8,
-        least=3,
-        shares=10,
-    ),
-    "quick": Budget(
-        "quick", restarts=22, blocks=40, seconds=55, batch_ms=5, scale=1, repeats=10, chapter_s=170, layouts=18
-    ),
-    "full": Budget(
-        "full",
-        restarts=44,
-        blocks=100,
-        seconds=600,
-        batch_ms=5,
-        scale=1,
-        repeats=30,
-        chapter_s=520,
-        layouts=36,
-        builds=3,
-    ),
+    name: Budget(name, **sizes)
+    for name, sizes in tomllib.loads(Path(__file__).with_name("budgets.toml").read_text(encoding="utf-8")).items()
 }
 
 

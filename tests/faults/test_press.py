@@ -170,7 +170,6 @@ def test_a_page_with_a_warning_costs_no_other_page(tmp_path, monkeypatch, built,
     monkeypatch.setattr(render, "assemble", lambda tree: tree.mkdir() or tree)
     monkeypatch.setattr(render, "chapters", lambda: [])
     monkeypatch.setattr(render, "any", lambda _: True, raising=False)
-    monkeypatch.setattr(render.slides, "write", lambda *_: None)
     monkeypatch.setattr(render, "logged", jupyter_book)
     with pytest.raises(UserError, match=r"\(page.md:3: WARNING: No key\)"):
         render.render()

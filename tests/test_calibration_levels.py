@@ -11,7 +11,7 @@ from scipy import stats
 from ffilab.judge import groups, statistics
 from ffilab.judge.estimates import LEVEL, PREDICTION_LEVEL, Location, difference
 from ffilab.setup.catalogue import GIL
-from studies import levels
+from studies.calibration import arms, levels
 from tests.helpers.made_up import timed
 
 SIMULATIONS = 600
@@ -99,13 +99,13 @@ TRUE = {"build": 0.01, "layout": 0.02, "session": 0.006, "layout in a session": 
 
 def a_pilot(rng, sd):
     """A table as `levels.pilot` makes one, with these standard deviations."""
-    layouts, sessions = levels.BUILDS * levels.LAYOUTS, levels.SESSIONS
-    shapes = {"build": levels.BUILDS, "layout": layouts, "session": sessions}
+    layouts, sessions = arms.BUILDS * levels.LAYOUTS, levels.SESSIONS
+    shapes = {"build": arms.BUILDS, "layout": layouts, "session": sessions}
     shapes["layout in a session"] = layouts, sessions
     of = {level: rng.normal(0, sd[level], shape) for level, shape in shapes.items()}
     cells = itertools.product(range(layouts), range(sessions), range(levels.RESTARTS))
     table = pd.DataFrame(cells, columns=["layout", "session", "restart"])
-    build = table.layout % levels.BUILDS
+    build = table.layout % arms.BUILDS
     centre = of["build"][build] + of["layout"][table.layout] + of["session"][table.session]
     log = centre + of["layout in a session"][table.layout, table.session] + rng.normal(0, sd["restart"], len(table))
     return table.assign(build=build + 1, log=log)

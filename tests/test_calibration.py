@@ -1,15 +1,15 @@
-"""The study of coverage: what is said of kept sessions whose truth is known, and that sessions are added to those that
-are there."""
+"""The sessions of the study of calibration: what is said of those whose truth is known, and that further ones are added
+to those that are there."""
 
 import json
 
 import numpy as np
 import pytest
 
-from ffilab.judge import coverage as judged
 from ffilab.judge.estimates import PREDICTION_LEVEL
 from ffilab.judge.groups import SESSION
-from studies import coverage, kept
+from studies import kept
+from studies.calibration import sessions as study
 
 LAYOUTS, OF_LAYOUT, OF_RESTART = 16, 0.02, 0.004
 
@@ -32,8 +32,8 @@ def sessions(seed, count=12, of_session=SESSION, of_build=0.0, ratios=6):
 
 
 def means(**how):
-    rows = [row for seed in range(4) for row in judged.rows(sessions(seed, **how))]
-    return {kind: np.mean([row[kind] for row in rows]) for kind in (*judged.KINDS, "honest")}
+    rows = [row for seed in range(4) for row in study.rows(sessions(seed, **how))]
+    return {kind: np.mean([row[kind] for row in rows]) for kind in (*study.KINDS, "honest")}
 
 
 def test_honest_intervals_hold_other_sessions_and_that_of_one_binary_does_not():
@@ -58,9 +58,9 @@ def test_what_a_build_adds_is_seen_between_builds_alone():
 
 
 def test_no_session_is_held_against_itself():
-    (row, *_) = judged.rows(sessions(1, count=1))
-    assert [row[kind] for kind in judged.KINDS] == [None] * len(judged.KINDS)
-    held = judged.inside(judged.of_ratio(sessions(1, count=2), "ratio 0"))
+    (row, *_) = study.rows(sessions(1, count=1))
+    assert [row[kind] for kind in study.KINDS] == [None] * len(study.KINDS)
+    held = study.inside(study.of_ratio(sessions(1, count=2), "ratio 0"))
     # Two sessions of three builds: in each order the same build, six pairs of others, and all their layouts.
     counts = {"another_session": 6, "another_build": 12, "expected": 6, "next_build": 12 * LAYOUTS, "this_binary": 2}
     assert {kind: len(found) for kind, found in held.items()} == counts
@@ -69,8 +69,15 @@ def test_no_session_is_held_against_itself():
 def test_a_build_with_too_few_layouts_is_left_out():
     known = sessions(1, count=2, ratios=1)
     known[0]["ratios"]["ratio 0"]["layouts"]["2"] = [0.1, 0.1]
-    found = judged.of_ratio(known, "ratio 0")
+    found = study.of_ratio(known, "ratio 0")
     assert [(one.session, one.build) for one in found] == [(0, "1"), (0, "3"), (1, "1"), (1, "2"), (1, "3")]
+
+
+def test_the_kept_table_says_what_the_estimator_of_now_says():
+    """To renew it: `write_sessions` of these rows, as at the end of a session."""
+    known = study.rows(kept.read_sessions(kept.EVIDENCE / "sessions.json"))
+    for row, kept_row in zip(known, kept.read_sessions(kept.EVIDENCE / "calibration.json"), strict=True):
+        assert row == pytest.approx(kept_row)
 
 
 def test_sessions_are_added_to_those_that_are_kept(tmp_path, monkeypatch, quiet_progress):
@@ -84,10 +91,12 @@ def test_sessions_are_added_to_those_that_are_kept(tmp_path, monkeypatch, quiet_
         return {"number": number}
 
     monkeypatch.setattr(kept, "RESULTS", tmp_path)
-    monkeypatch.setattr(coverage, "session", measured)
-    monkeypatch.setattr(coverage, "compiled", lambda builds: None)
-    coverage.main("smoke", sessions=2)
+    monkeypatch.setattr(study, "session", measured)
+    monkeypatch.setattr(study, "rows", lambda known: [{"sessions": len(known)}])
+    monkeypatch.setattr(study, "compiled", lambda builds: None)
+    study.main("smoke", sessions=2)
     with pytest.raises(KeyboardInterrupt):
-        coverage.main("smoke", sessions=2)
+        study.main("smoke", sessions=2)
     assert numbers == [0, 1, 2]
+    assert json.loads((tmp_path / "calibration.json").read_text()) == [{"sessions": 3}]
     assert json.loads((tmp_path / "sessions.json").read_text()) == [{"number": number} for number in numbers]

@@ -1,13 +1,10 @@
-"""`python3 ffilab/bootstrap.py study levels`: how much builds, layouts, sessions and restarts add to the scatter
-of a ratio (book/evidence/levels.json). What is measured serves the study of coverage, too: coverage.py.
-"""
+"""How much builds, layouts, sessions and restarts add to the scatter of a ratio (book/evidence/levels.json)."""
 
 import json
 import math
 import secrets
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -15,77 +12,14 @@ from scipy import stats
 
 from ffilab.judge import statistics
 from ffilab.judge.estimates import LEVEL, Interval
-from ffilab.measure import runner
-from ffilab.measure.plan import Arm, plan
-from ffilab.measure.record import Record
 from ffilab.run import machine
-from ffilab.run.budget import Budget
-from ffilab.run.errors import UserError
 from ffilab.run.progress import say, step
-from ffilab.setup import build, layout_pool, relink
-from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
-from ffilab.setup.layouts import Pool
-from notebooks.boundary import experiment as boundary
-from notebooks.critical_sections.experiment import operation
-from notebooks.loaders.experiment import call
+from ffilab.setup import layout_pool, relink
+from ffilab.setup.catalogue import FREE_THREADED
 from notebooks.measuring.variances import alone, between
 from studies import kept
+from studies.calibration.arms import BUILDS, compiled, ratios, timed
 
-PAIR = (GIL, FREE_THREADED)
-BUILDS = 3
-
-# [arms]
-AGAIN = "CDLL noop again"
-BINDINGS = ("C API", "pybind11", "nanobind", "PyO3", "Cython")
-NUMBER, TEXT = "int → int", "str in, ASCII"
-
-
-def called(binding: str, signature: str = NUMBER) -> str:
-    """The name of a call through a binding."""
-    return f"{binding}: {signature}"
-
-
-def arms() -> list[Arm]:
-    """Both loaders, five bindings, a text that goes in, and two operations of the interpreter."""
-    loaders = {"CDLL noop": "CDLL", "PyDLL noop": "PyDLL", AGAIN: "CDLL"}
-    calls = [(binding, NUMBER) for binding in BINDINGS] + [(binding, TEXT) for binding in ("C API", "PyO3")]
-    return [
-        *(replace(call(loader, "noop"), name=name) for name, loader in loaders.items()),
-        *(boundary.call(binding, kind) for binding, kind in calls),
-        *(operation(name) for name in ("dict, write", "list, append and pop")),
-    ]
-
-
-def ratios(labels: tuple[str, ...]) -> dict[str, tuple[tuple[str, str], tuple[str, str]]]:
-    """The ratios that the studies look at: by name, the cells above and below the line."""
-
-    pairs = {
-        "CDLL / PyDLL": ("CDLL noop", "PyDLL noop"),
-        "the same call twice": (AGAIN, "CDLL noop"),
-        "pybind11 / nanobind": (called("pybind11"), called("nanobind")),
-        "PyO3 / C API": (called("PyO3"), called("C API")),
-        "Cython / C API": (called("Cython"), called("C API")),
-        "PyO3 / C API, str in": (called("PyO3", TEXT), called("C API", TEXT)),
-    }
-    found = {
-        f"{name}, {label}": ((label, slow), (label, fast)) for name, (slow, fast) in pairs.items() for label in labels
-    }
-    if set(PAIR) <= set(labels):
-        for arm in ("CDLL noop", called("C API"), called("C API", TEXT), "dict, write", "list, append and pop"):
-            found[f"{arm}: {FREE_THREADED} / {GIL}"] = (FREE_THREADED, arm), (GIL, arm)
-    return found
-
-
-# [/arms]
-
-
-def timed(folder: Path, name: str, labels: tuple[str, ...], pool: Pool, restarts: int, blocks: int = 6) -> Record:
-    """One run of all arms on these layouts."""
-    budget = Budget("study", restarts=restarts, blocks=blocks, seconds=1e9, batch_ms=5, scale=1, repeats=1)
-    return runner.run(plan(name, arms(), labels, budget, with_controls=False), folder, pool=pool)
-
-
-# [variances]
 LAYOUTS, SESSIONS, RESTARTS, COPIES = 8, 4, 2, 10
 LEVELS = ("build", "layout", "session", "layout in a session", "restart")
 
@@ -207,18 +141,6 @@ def half_width(found: dict[str, Interval], number: int) -> float:
     """Half-width of a 98 % interval over so many layouts, one restart each, as these variances predict it."""
     scatter = math.sqrt(sum(found[level].value ** 2 for level in ("layout", "layout in a session", "restart")))
     return float(stats.t.ppf(0.5 + LEVEL / 2, number - 1)) * scatter / math.sqrt(number)
-
-
-# [/variances]
-
-
-def compiled(builds: int) -> None:
-    """Compile so many builds of the pair, if they are not there. Raises UserError if one cannot be linked again."""
-    for label in PAIR:
-        for number in range(1, builds + 1):
-            build.build(BY_LABEL[label], number)
-        if lacking := relink.missing(label):
-            raise UserError(f"The study needs layouts: {lacking}.")
 
 
 def main(budget: str) -> None:

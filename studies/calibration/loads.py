@@ -1,6 +1,6 @@
 """How often a run withholds what it measured, on an idle machine and beside other work.
 
-python3 ffilab/bootstrap.py study withholding   one round and more; Ctrl-C loses nothing
+python3 ffilab/bootstrap.py study calibration --part loads   one round and more; Ctrl-C loses nothing
 
 A round is a book of all chapters on an idle machine and one beside an editor; at the end of every second round comes
 one beside a compiler. Each chapter is measured as `make book` does it, in a folder of its own. What is kept are the
@@ -34,7 +34,7 @@ from ffilab.setup.catalogue import FREE_THREADED, GIL
 from studies import kept
 
 EVIDENCE = kept.EVIDENCE / "withholding.json"
-COMMAND = "python3 ffilab/bootstrap.py study withholding"
+COMMAND = "python3 ffilab/bootstrap.py study calibration --part loads"
 # An editor, or a browser: bursts of one core that last a second, a tenth of the time.
 BURST_S, SHARE = 1.0, 0.1
 ROUNDS = 3

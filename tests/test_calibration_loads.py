@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from studies import withholding
-from studies.withholding import summarise
+from studies.calibration import loads
 
 COUNTS = {"numbers": 2, "withheld": 0, "measured_again": 1, "left_out": 0, "units": 9, "minutes": 1.0, "commit": "c"}
 
@@ -13,8 +12,8 @@ COUNTS = {"numbers": 2, "withheld": 0, "measured_again": 1, "left_out": 0, "unit
 @pytest.fixture
 def study(monkeypatch, tmp_path):
     """Keeps runs of one part: (load, session, answer)."""
-    monkeypatch.setattr(withholding, "EVIDENCE", tmp_path / "withholding.json")
-    monkeypatch.setattr(withholding, "judged", lambda run: run)
+    monkeypatch.setattr(loads, "EVIDENCE", tmp_path / "withholding.json")
+    monkeypatch.setattr(loads, "judged", lambda run: run)
 
     def kept(*runs):
         lines = [
@@ -22,7 +21,7 @@ def study(monkeypatch, tmp_path):
             for load, session, answer in runs
         ]
         (tmp_path / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-        summarise(tmp_path / "runs.jsonl")
+        loads.summarise(tmp_path / "runs.jsonl")
         return json.loads((tmp_path / "withholding.json").read_text())
 
     return kept
