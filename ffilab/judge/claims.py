@@ -8,6 +8,7 @@ import tomllib
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from ffilab.judge.rules import KINDS, Rule, Size
 from ffilab.run.errors import UserError
@@ -133,8 +134,10 @@ def _claim(path: Path, entry: dict, chapter: str) -> Claim:
             raise UserError(f"{_name(path)}: {what} tests one measured number twice.")
     if tests and not not_measurable and all(isinstance(test, Size) or not test.decides for test in tests):
         raise UserError(f"{_name(path)}: {what} tests nothing of the claim itself.")
-    texts = (entry[key] for key in ("where", "claim", "published"))
-    return Claim(entry["id"], chapter, *texts, tests, tuple(untested), not_measurable, section, saw, differs)
+    where, says, published = (entry[key] for key in ("where", "claim", "published"))
+    return Claim(
+        entry["id"], chapter, where, says, published, tests, tuple(untested), not_measurable, section, saw, differs
+    )
 
 
 def _rule(path: Path, what: str, entry: dict) -> Rule:
@@ -142,12 +145,13 @@ def _rule(path: Path, what: str, entry: dict) -> Rule:
     if str(entry.get("kind")) not in KINDS:
         raise UserError(f"{_name(path)}: {where} needs a kind: {', '.join(KINDS)}.")
     kind = KINDS[entry["kind"]]
-    given = {key: value for key, value in entry.items() if key != "kind"}
+    given: dict[str, Any] = {key: value for key, value in entry.items() if key != "kind"}
     _known(path, where, given, {field.name for field in fields(kind)})
     texts = [key for key in ("number", "part", "experiment", "direction", "hard") if key in given]
     if not given.get("number") or not all(isinstance(given[key], str) for key in texts):
         raise UserError(f"{_name(path)}: {where} needs the name of a `number`, and texts where texts belong.")
-    rule = kind(**given | {key: in_words(given[key]) for key in ("number", "part") if key in given})
+    given |= {key: in_words(given[key]) for key in ("number", "part") if key in given}
+    rule = kind(**given)
     if problem := rule.problem():
         raise UserError(f"{_name(path)}: {where} needs {problem}.")
     return rule

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffilab.judge.estimates import LEVEL, Interval, Location, t_quantile
+from ffilab.judge.estimates import LEVEL, Estimate, Interval, t_quantile
 from ffilab.judge.statistics import explained, log_ratios
 from ffilab.measure import noise
 from ffilab.measure.noise import Disturbed
@@ -66,7 +66,7 @@ class Control:
     kind: str
     what: str
     source: str
-    estimate: Location
+    estimate: Estimate
     truth: float = 1.0
 
 
@@ -155,7 +155,7 @@ def unequal(name: str, record: Record) -> list[Check]:
         return []
     level = 1 - (1 - LEVEL) / len(found)
     sure = {one: one.more - t_quantile(0.5 + level / 2, one.n - 1) * one.error for one in found}
-    worst = max(sure, key=sure.get)
+    worst = max(sure, key=lambda one: sure[one])
     check_in_words = f"{worst.cell}: {worst.more:+.0%} of its batches, beside the others"
     return [Check("left out alike", f"arms of {name!r}", check_in_words, sure[worst] <= MUCH_MORE, worst.more)]
 

@@ -44,7 +44,8 @@ class Declaration:
         for words in itertools.product(*of_word):
             given = dict(self.fixed)
             for parameter, word, of in zip(self.over, words, of_word):
-                given |= of[word] if isinstance(of[word], dict) else {parameter: of[word]}
+                value = of[word]
+                given |= value if isinstance(value, dict) else {parameter: value}
             yield in_words(self.name).format(**dict(zip(self.over, words))), partial(self._number, session, given)
 
     def _number(self, session, given: dict) -> Made:

@@ -41,6 +41,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from ffilab.judge import claims, ledger, numbers
 from ffilab.judge.claims import in_words
@@ -78,10 +79,11 @@ class Question:
     def answer(self, session, found: Numbers) -> str | None:
         """The answer of the rule; None if the number is not there, or has no interval."""
         estimate = found[self.number].estimate
-        is_known = estimate is not None and estimate.interval.is_known
+        if estimate is not None and not estimate.interval.is_known:
+            estimate = None
         if self.there:
-            return YES if is_known else NO
-        if not is_known:
+            return NO if estimate is None else YES
+        if estimate is None:
             return None
         if self.than:
             other = found[self.than].estimate
@@ -240,7 +242,7 @@ def _filled(chapter: str, title: str, entry: dict) -> Iterator[tuple[str, dict]]
         )
 
 
-def _replaced(value, words: dict[str, str]):
+def _replaced(value, words: dict[str, str]) -> Any:
     if isinstance(value, str):
         return re.sub(r"\{(\w+)\}", lambda match: words.get(match[1], match[0]), value)
     if isinstance(value, list):
@@ -278,7 +280,7 @@ def sentence(name: str, entry: dict, further: Set[str] = frozenset()) -> Sentenc
 
 
 def _question(entry: dict) -> Question:
-    given = {"kind": "side", **entry}
+    given: dict[str, Any] = {"kind": "side", **entry}
     number = in_words(given.get("number", ""))
     if "claim" in given:
         if (given["claim"], number) not in claims.by_number(given["kind"] == "size"):
@@ -295,7 +297,8 @@ def _question(entry: dict) -> Question:
         given = {"direction": "above", "interest": 0.0, **given}
     if unknown := set(given) - {field.name for field in fields(kind)}:
         raise ValueError(f"asks with {', '.join(sorted(unknown))}, which its rule does not know")
-    rule = kind(**given | {"number": number})
+    given["number"] = number
+    rule = kind(**given)
     if problem := rule.problem():
         raise ValueError(f"asks by a rule that needs {problem}")
     return Question(number, rule)

@@ -3,7 +3,7 @@ benchmark."""
 
 import itertools
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -53,7 +53,7 @@ def spread(found: list[float]) -> str:
     return middle if low == high else f"{middle} [{low}, {high}]"
 
 
-def ratio(over: list[float], under: list[float], is_exact: bool) -> Interval:
+def ratio(over: Sequence[float], under: Sequence[float], is_exact: bool) -> Interval:
     """A ratio of what was measured in the same sessions, with its interval. is_exact: bytes, which are the same in all
     of them."""
     found = np.array(over) / np.array(under)

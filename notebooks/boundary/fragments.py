@@ -23,7 +23,7 @@ JOINED = {"detour": ", "}
 def fragments(session: Session) -> dict[str, Callable[[], str]]:
     """Those that a sentence names."""
     read = sentences.read_sentences(session.chapter)
-    made = {"dearest cell": partial(dearest_cell, session)}
+    made: dict[str, Callable[[], str]] = {"dearest cell": partial(dearest_cell, session)}
     for which, place in results.PLACE.items():
         made |= {f"{which}: {case}": partial(tool, session, case, place) for case in results.CASES}
     for group in {name.partition("/")[0] for name in read if "/" in name}:
