@@ -4,7 +4,6 @@ By hand: `.venv/bin/python -m pytest tests/test_types.py`. With --renew it count
 tests/type_errors.json`. The checker is in no reader's environment: it has a lock of its own.
 """
 
-import importlib
 import json
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from ffilab.judge.chapter import experiment_module
 from ffilab.judge.claims import chapter_names
 from ffilab.run import settings
 from ffilab.run.paths import ROOT
@@ -43,7 +43,7 @@ def checker(tmp_path):
 def test_no_file_has_more_type_errors_than_are_known(checker, pytestconfig):
     for chapter in chapter_names():
         # Writes the file that the checker reads.
-        importlib.import_module(f"notebooks.{chapter}.experiment")
+        experiment_module(chapter)
     answer = subprocess.run(checker, capture_output=True, text=True)
     found = [
         (Path(error["file"]).relative_to(ROOT).as_posix(), error)

@@ -7,7 +7,6 @@ or is left out (measure/noise.py); a number of which more than half stayed distu
 chapter share one level.
 """
 
-import importlib
 import itertools
 import math
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffilab.judge.chapter import WithControls, numbers_module
 from ffilab.judge.estimates import LEVEL, Estimate, Interval, t_quantile
 from ffilab.judge.statistics import explained, log_ratios
 from ffilab.measure import noise
@@ -103,8 +103,8 @@ def off(interval: Interval, truth: float, log: bool = True) -> float:
 def everything(session) -> list[Check]:
     """What every session is asked, and what the chapter asks of its own: `controls` of
     notebooks/<chapter>/numbers.py."""
-    chapter = importlib.import_module(f"notebooks.{session.chapter}.numbers")
-    of_chapter = chapter.controls(session) if hasattr(chapter, "controls") else []
+    module = numbers_module(session.chapter)
+    of_chapter = module.controls(session) if isinstance(module, WithControls) else []
     return settled([*checks(session), *of_chapter])
 
 

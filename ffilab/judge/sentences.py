@@ -34,7 +34,6 @@ where it holds words. It is used where LANGUAGE names it; the rest stays English
 """
 
 import functools
-import importlib
 import itertools
 import re
 import tomllib
@@ -44,6 +43,7 @@ from pathlib import Path
 from typing import Any
 
 from ffilab.judge import claims, ledger, numbers
+from ffilab.judge.chapter import experiment_module, fragments_module, numbers_module
 from ffilab.judge.claims import in_words
 from ffilab.judge.numbers import Numbers
 from ffilab.judge.poured import NOTHING, Poured, Text, grouped
@@ -209,16 +209,15 @@ def _read(path: Path, languages: tuple[str, ...]) -> dict[str, Sentence]:
 
 
 def fragments(session) -> dict[str, Callable[[], str]]:
-    """What no form can say: `fragments(session)` of notebooks/<chapter>/fragments.py, functions by name."""
-    if not (NOTEBOOKS / session.chapter / "fragments.py").exists():
-        return {}
-    return importlib.import_module(f"notebooks.{session.chapter}.fragments").fragments(session)
+    """What no form can say: functions by name, none if the chapter has no fragments.py."""
+    module = fragments_module(session.chapter)
+    return module.fragments(session) if module else {}
 
 
 def _listed_by(chapter: str, name: str):
     """The list of that name of a chapter's cells, or of its numbers.py."""
-    cells = importlib.import_module(f"notebooks.{chapter}.experiment")
-    return getattr(cells if hasattr(cells, name) else importlib.import_module(f"notebooks.{chapter}.numbers"), name)
+    cells = experiment_module(chapter)
+    return getattr(cells if hasattr(cells, name) else numbers_module(chapter), name)
 
 
 def _filled(chapter: str, title: str, entry: dict) -> Iterator[tuple[str, dict]]:
