@@ -28,7 +28,8 @@ def fragments(session: Session) -> dict[str, Callable[[], str]]:
 def winners(session: Session) -> str:
     """Whether processes agree on who is the faster one of a pair."""
     every = results.by_pair(session.once(numbers.bindings))
-    turned = {row.pair: row.faster for row in every.itertuples() if len(set(row.faster) - {"neither"}) > 1}
+    pairs = zip(every.pair, every.faster)
+    turned = {pair: faster for pair, faster in pairs if len(set(faster) - {"neither"}) > 1}
     if not turned:
         return "On the faster one of each pair all processes agree that name one."
     each = "; ".join(
