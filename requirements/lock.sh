@@ -12,6 +12,7 @@ lock() {
 }
 lock 3.11 requirements/book.in requirements/book.txt "$@"
 lock 3.11 requirements/linker.in requirements/linker.txt "$@"
+lock 3.11 requirements/types.in requirements/types.txt "$@"
 for folder in kernels/kernels/*/; do
     label=$(basename "$folder" | sed 's/^cpython-//')
     lock "${label%t}" "$folder/requirements.in" "$folder/requirements.txt" "$@"

@@ -1,11 +1,11 @@
 """Exercises: as given, each is open; the solution in the notebook solves it. Read from the pages of the golden
 records."""
 
-import importlib
 import re
 
 import pytest
 
+from ffilab.judge.chapter import exercise_module
 from ffilab.judge.claims import chapter_names
 from ffilab.page.cells import YOURS
 from tests.helpers import golden_pages
@@ -26,7 +26,7 @@ def answers(chapter):
 
 @pytest.mark.parametrize("chapter", chapter_names())
 def test_as_given_an_exercise_is_open_and_its_solution_solves_it(chapter):
-    patterns = importlib.import_module(f"notebooks.{chapter}.exercise").SOLVED
+    patterns = exercise_module(chapter).SOLVED
     found = answers(chapter)
     # The others are measured: test_lab.py.
     patterns = {label: pattern for label, pattern in patterns.items() if label in found}

@@ -4,7 +4,6 @@ check.
 Real kernels and real measuring, in a folder of its own.
 """
 
-import importlib
 import json
 import re
 import shutil
@@ -13,6 +12,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from ffilab.judge.chapter import WithChange, exercise_module
 from ffilab.judge.claims import chapter_names
 from ffilab.page.cells import YOURS
 from ffilab.run import settings
@@ -24,7 +24,7 @@ from tests.helpers.notebooks import by_exercise
 CHANGES = {
     chapter: exercise.CHANGE
     for chapter in chapter_names()
-    if hasattr(exercise := importlib.import_module(f"notebooks.{chapter}.exercise"), "CHANGE")
+    if isinstance(exercise := exercise_module(chapter), WithChange)
 }
 LIMIT_S = 900
 
@@ -100,7 +100,7 @@ EXERCISES = [(chapter, label) for chapter in chapter_names() for label in measur
 @pytest.mark.timeout(LIMIT_S)
 @pytest.mark.parametrize(("chapter", "label"), EXERCISES)
 def test_as_given_a_measured_exercise_is_open_and_its_solution_solves_it(chapter, label, lab):
-    pattern = importlib.import_module(f"notebooks.{chapter}.exercise").SOLVED[label]
+    pattern = exercise_module(chapter).SOLVED[label]
     given, solution = measured_exercises(chapter)[label]
     # It rests on nothing but the session and what the cells define.
     before = code_cells(chapter)[:1]

@@ -52,6 +52,7 @@ def test_a_reproducer_still_shows_what_its_page_says(name, tmp_path, tmp_path_fa
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_report_is_short_and_listed(name):
-    assert len(PAGES[name].splitlines()) <= 60
+    # In words: a line is a sentence.
+    assert len(PAGES[name].split()) <= 500
     assert f"upstream/{name}.md" in (ROOT / "book" / "upstream.md").read_text()
     assert f"book/upstream/{name}\n" in (ROOT / "_toc.yml").read_text()

@@ -7,7 +7,6 @@ or is left out (measure/noise.py); a number of which more than half stayed distu
 chapter share one level.
 """
 
-import importlib
 import itertools
 import math
 from dataclasses import dataclass
@@ -15,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffilab.judge.estimates import LEVEL, Interval, Location, t_quantile
+from ffilab.judge.chapter import WithControls, numbers_module
+from ffilab.judge.estimates import LEVEL, Estimate, Interval, t_quantile
 from ffilab.judge.statistics import explained, log_ratios
 from ffilab.measure import noise
 from ffilab.measure.noise import Disturbed
@@ -66,7 +66,7 @@ class Control:
     kind: str
     what: str
     source: str
-    estimate: Location
+    estimate: Estimate
     truth: float = 1.0
 
 
@@ -103,8 +103,8 @@ def off(interval: Interval, truth: float, log: bool = True) -> float:
 def everything(session) -> list[Check]:
     """What every session is asked, and what the chapter asks of its own: `controls` of
     notebooks/<chapter>/numbers.py."""
-    chapter = importlib.import_module(f"notebooks.{session.chapter}.numbers")
-    of_chapter = chapter.controls(session) if hasattr(chapter, "controls") else []
+    module = numbers_module(session.chapter)
+    of_chapter = module.controls(session) if isinstance(module, WithControls) else []
     return settled([*checks(session), *of_chapter])
 
 
@@ -155,7 +155,7 @@ def unequal(name: str, record: Record) -> list[Check]:
         return []
     level = 1 - (1 - LEVEL) / len(found)
     sure = {one: one.more - t_quantile(0.5 + level / 2, one.n - 1) * one.error for one in found}
-    worst = max(sure, key=sure.get)
+    worst = max(sure, key=lambda one: sure[one])
     check_in_words = f"{worst.cell}: {worst.more:+.0%} of its batches, beside the others"
     return [Check("left out alike", f"arms of {name!r}", check_in_words, sure[worst] <= MUCH_MORE, worst.more)]
 

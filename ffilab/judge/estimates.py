@@ -61,7 +61,7 @@ class Location(Estimate):
     floor: float = 0.0
     stays: float = 0.0
     spread: float | None = None
-    spread_freedom: int = 0
+    spread_freedom: float = 0
 
     @classmethod
     def of(cls, values: np.ndarray, log: bool = False) -> "Location":

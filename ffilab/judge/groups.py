@@ -37,8 +37,8 @@ def over_groups(values: np.ndarray, groups: list, log: bool = False, adds: float
 
     A group with fewer values than an interval takes says nothing of groups: then all are taken together.
     """
-    values, groups = np.asarray(values, dtype=float), np.asarray(groups)
-    parts = [Location.of(values[groups == group], log) for group in dict.fromkeys(groups.tolist())]
+    values, of_value = np.asarray(values, dtype=float), np.asarray(groups)
+    parts = [Location.of(values[of_value == group], log) for group in dict.fromkeys(of_value.tolist())]
     if not parts or any(part.n < MIN_VALUES for part in parts):
         parts = [replace(Location.of(values, log), sessions=max(1, len(parts)))]
     return combined(parts, adds)
@@ -100,11 +100,11 @@ def with_builds(location: Location, values: np.ndarray, sessions: list, builds: 
 
     values, sessions, builds: of each layout. Another session has the same builds: they do not become more with it.
     """
-    sessions, builds = np.asarray(sessions), np.asarray(builds)
+    session_of, build_of = np.asarray(sessions), np.asarray(builds)
     centred = np.array(values, dtype=float)
-    for session in set(sessions.tolist()):
-        centred[sessions == session] -= np.median(centred[sessions == session])
-    parts = [centred[builds == build] for build in sorted(set(builds.tolist()))]
+    for session in set(session_of.tolist()):
+        centred[session_of == session] -= np.median(centred[session_of == session])
+    parts = [centred[build_of == build] for build in sorted(set(build_of.tolist()))]
     if len(parts) < 2 or min(map(len, parts)) < 2 or not location.error > NOTHING:
         return location
     return wider_by_builds(location, float(stats.f_oneway(*parts).statistic), len(parts))

@@ -208,7 +208,7 @@ def trusted(rows: list[dict]) -> str:
     )
 
 
-def collect(sessions: dict[str, Session | None], stale: dict[str, list[str]] | None = None) -> list[dict]:
+def collect(sessions: Mapping[str, Session | None], stale: dict[str, list[str]] | None = None) -> list[dict]:
     """Judge every claim from the records of the chapters, write `ledger.json`, return its rows.
 
     sessions: by chapter the one that its page was made from; None if its records are gone. stale: by chapter, what has

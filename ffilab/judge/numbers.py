@@ -5,13 +5,13 @@ in a module whose declarations that one takes over. It returns an estimate (an i
 is none. A number is made when it is first asked for, and what is read of the session meanwhile is what it rests on.
 """
 
-import importlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
 from ffilab.judge import groups
+from ffilab.judge.chapter import numbers_module
 from ffilab.judge.claims import in_words
 from ffilab.judge.estimates import Estimate, Location
 from ffilab.measure.reading import watched
@@ -44,7 +44,8 @@ class Declaration:
         for words in itertools.product(*of_word):
             given = dict(self.fixed)
             for parameter, word, of in zip(self.over, words, of_word):
-                given |= of[word] if isinstance(of[word], dict) else {parameter: of[word]}
+                value = of[word]
+                given |= value if isinstance(value, dict) else {parameter: value}
             yield in_words(self.name).format(**dict(zip(self.over, words))), partial(self._number, session, given)
 
     def _number(self, session, given: dict) -> Made:
@@ -201,7 +202,7 @@ class Numbers:
 @once
 def numbers_of(session) -> Numbers:
     """The numbers of a session."""
-    chapter = importlib.import_module(f"notebooks.{session.chapter}.numbers")
+    module = numbers_module(session.chapter)
     # Not yet one module: `numbers` returns the makers.
-    makers = chapter.number.makers if hasattr(chapter, "number") else chapter.numbers
+    makers = module.number.makers if hasattr(module, "number") else vars(module)["numbers"]
     return Numbers(session, makers(session))

@@ -28,7 +28,7 @@ class Answer:
 
     verdict: str
     reason: str
-    runs: int = 0
+    runs: float = 0
     takes: float = math.nan
     sessions: float = math.nan
 
@@ -277,7 +277,7 @@ class Event(Rule):
         return super().problem()
 
     def of(self, estimate: Estimate, interval: Interval) -> Answer:
-        share = estimate
+        share = cast(Share, estimate)
         if share.events:
             return Answer(self.seen, f"it happened in {share} runs", share.trials)
         none = f"not seen in {share.trials} runs, so rarer than {share.at().high:.1%}"

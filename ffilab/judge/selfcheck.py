@@ -12,11 +12,11 @@ FAST = {
 }
 
 
-def correct_then_fast(wrong: list[str], found: Comparison | Estimate, most: float = 1.1) -> list[str]:
+def correct_then_fast(wrong: list[str], found: Comparison | Estimate | None, most: float = 1.1) -> list[str]:
     """What to say, one line each: all that is `wrong`; if nothing is, whether the time is no more than `most` times the
     other's.
 
-    found: a comparison of arms, or the ratio of times of two cases.
+    found: a comparison of arms, or the ratio of times of two cases; None only where something is wrong.
     """
     if wrong:
         return [f"Not correct: {line}" for line in wrong]

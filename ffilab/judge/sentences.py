@@ -34,15 +34,16 @@ where it holds words. It is used where LANGUAGE names it; the rest stays English
 """
 
 import functools
-import importlib
 import itertools
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ffilab.judge import claims, ledger, numbers
+from ffilab.judge.chapter import experiment_module, fragments_module, numbers_module
 from ffilab.judge.claims import in_words
 from ffilab.judge.numbers import Numbers
 from ffilab.judge.poured import NOTHING, Poured, Text, grouped
@@ -78,10 +79,11 @@ class Question:
     def answer(self, session, found: Numbers) -> str | None:
         """The answer of the rule; None if the number is not there, or has no interval."""
         estimate = found[self.number].estimate
-        is_known = estimate is not None and estimate.interval.is_known
+        if estimate is not None and not estimate.interval.is_known:
+            estimate = None
         if self.there:
-            return YES if is_known else NO
-        if not is_known:
+            return NO if estimate is None else YES
+        if estimate is None:
             return None
         if self.than:
             other = found[self.than].estimate
@@ -207,16 +209,15 @@ def _read(path: Path, languages: tuple[str, ...]) -> dict[str, Sentence]:
 
 
 def fragments(session) -> dict[str, Callable[[], str]]:
-    """What no form can say: `fragments(session)` of notebooks/<chapter>/fragments.py, functions by name."""
-    if not (NOTEBOOKS / session.chapter / "fragments.py").exists():
-        return {}
-    return importlib.import_module(f"notebooks.{session.chapter}.fragments").fragments(session)
+    """What no form can say: functions by name, none if the chapter has no fragments.py."""
+    module = fragments_module(session.chapter)
+    return module.fragments(session) if module else {}
 
 
 def _listed_by(chapter: str, name: str):
     """The list of that name of a chapter's cells, or of its numbers.py."""
-    cells = importlib.import_module(f"notebooks.{chapter}.experiment")
-    return getattr(cells if hasattr(cells, name) else importlib.import_module(f"notebooks.{chapter}.numbers"), name)
+    cells = experiment_module(chapter)
+    return getattr(cells if hasattr(cells, name) else numbers_module(chapter), name)
 
 
 def _filled(chapter: str, title: str, entry: dict) -> Iterator[tuple[str, dict]]:
@@ -240,7 +241,7 @@ def _filled(chapter: str, title: str, entry: dict) -> Iterator[tuple[str, dict]]
         )
 
 
-def _replaced(value, words: dict[str, str]):
+def _replaced(value, words: dict[str, str]) -> Any:
     if isinstance(value, str):
         return re.sub(r"\{(\w+)\}", lambda match: words.get(match[1], match[0]), value)
     if isinstance(value, list):
@@ -278,7 +279,7 @@ def sentence(name: str, entry: dict, further: Set[str] = frozenset()) -> Sentenc
 
 
 def _question(entry: dict) -> Question:
-    given = {"kind": "side", **entry}
+    given: dict[str, Any] = {"kind": "side", **entry}
     number = in_words(given.get("number", ""))
     if "claim" in given:
         if (given["claim"], number) not in claims.by_number(given["kind"] == "size"):

@@ -7,6 +7,7 @@ import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -19,7 +20,7 @@ from ffilab.run.budget import BUDGETS, Budget
 from ffilab.run.errors import UserError
 
 
-def watched(session: "Session", make: Callable) -> tuple[object, frozenset[str]]:
+def watched(session: "Session", make: Callable) -> tuple[Any, frozenset[str]]:
     """What `make()` returns, and the plans and titles of the session that were read for it."""
     outside, session.reads = session.reads, set()
     try:
@@ -38,11 +39,26 @@ class Session:
         self._merged: dict[str, Record] = {}
         # The plans and titles that were asked for: see ffilab/judge/numbers.py.
         self.reads: set[str] = set()
-        self._once: dict[Callable, tuple[object, frozenset[str]]] = {}
+        self._once: dict[Callable, tuple[Any, frozenset[str]]] = {}
         # Sessions on top of which this one was measured, the oldest first (`make more`): their folders lie beside its
         # own.
         names = record.run["plan"]["earlier"]
         self.earlier: list[Reading] = [Reading(chapter, folder.parent / name, alone=True) for name in names]
+
+    def time(self, name: str, arms: list[Arm], *_, **__) -> Record:
+        """Time arms, or read how they were timed. Returns the record."""
+        raise NotImplementedError
+
+    def run(self, title: str, *_, **__) -> pd.DataFrame:
+        """Run an experiment in processes, or read how they ended. Returns the frame."""
+        raise NotImplementedError
+
+    def observe(self, title: str, look: Callable, *arguments):
+        """Look at something once, or read what was seen. Returns that."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Write that the session is complete, if it is one that measures."""
 
     def once(self, make: Callable):
         """Return `make(self)`: worked out once, and again when the session has measured more."""
@@ -245,6 +261,3 @@ class Reading(Session):
 
     def observe(self, title: str, look: Callable, *arguments):
         return self.observed(title, *arguments)
-
-    def close(self) -> None:
-        """Nothing to do: the records are as they were."""

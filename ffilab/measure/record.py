@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -68,7 +68,7 @@ class Unit:
 class Record:
     """One run, read back. `cut_off` is true if the run was interrupted."""
 
-    path: Path | None
+    path: Path
     run: dict
     loops: dict[str, int] = field(default_factory=dict)
     restarts: list[dict] = field(default_factory=list)
@@ -211,8 +211,10 @@ class Record:
     def default_link(self, interpreter: str, arm: str) -> np.ndarray:
         """Nanoseconds per loop of one cell on the default link, a value for each block, as in a row of `times`; none,
         if it was not measured, or only disturbed."""
-        known = self.default and not self.default.disturbed().is_most and self.default.noise.restarts
-        return self.default.times(interpreter, arm).ravel() if known else np.array([])
+        default = self.default
+        if default is None or default.disturbed().is_most or not default.noise.restarts:
+            return np.array([])
+        return default.times(interpreter, arm).ravel()
 
     def has(self, interpreter: str, arm: str) -> bool:
         """Was this cell timed? Not if the arm could not be made there, or was not asked for."""
@@ -325,7 +327,7 @@ def read_record(path: Path) -> Record:
     by_kind = {kind: [line for line in lines if line["kind"] == kind] for kind in KINDS}
     end = by_kind["end"][-1] if by_kind["end"] else {}
     loops = by_kind["loops"][0]["loops"] if by_kind["loops"] else {}
-    many = {PLURAL[kind]: of_kind for kind, of_kind in by_kind.items() if kind in PLURAL}
+    many: dict[str, Any] = {PLURAL[kind]: of_kind for kind, of_kind in by_kind.items() if kind in PLURAL}
     record = Record(path, lines[0], loops, **many, end=end, cut_off=cut_off or not end)
     apart = {line["restart"] for line in record.restarts if line.get("default")}
     drawn, default = (

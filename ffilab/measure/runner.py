@@ -152,7 +152,7 @@ def turns(pool: Pool, restarts: int, order: random.Random) -> list[int | None]:
     count = max(map(len, pool.values()))
     if count == 1:
         return [None] * restarts
-    cycles = [order.sample(range(count), count) for _ in range(-(-restarts // count))]
+    cycles: list[list[int | None]] = [order.sample(range(count), count) for _ in range(-(-restarts // count))]
     given = [number for cycle in cycles for number in cycle][:restarts]
     return order.sample(given, restarts) if restarts < 2 * count else given
 

@@ -126,7 +126,7 @@ class Measuring(Session):
             for number in range(repeats):
                 for case in order.sample(cases, len(cases)):
                     of_label = pool.get(case.interpreter) if isinstance(case, Case) else None
-                    layout = of_label and of_label[(given[number] or 0) % len(of_label)]
+                    layout = of_label[(given[number] or 0) % len(of_label)] if of_label else None
                     planned.append(Planned(case, number, layout, len(planned)))
             attempt = functools.partial(self._one, title, order, may_fail, reporter)
             lost = [one for one in planned if attempt(one, one.process)]

@@ -74,7 +74,7 @@ def entries(path: Path = FILE, kind: str = "advice") -> list[Advice]:
 def is_decided(advice: Advice, copy: Copy) -> bool | None:
     """Return whether its first question has yes or no for an answer; None without an answer that is given."""
     answer = None if absent(advice, copy) else _answers(advice.found, advice.chapter, copy)[0]
-    return answer and answer in ANSWERS[:2]
+    return None if answer is None else answer in ANSWERS[:2]
 
 
 def evidence(advice: Advice, copy: Copy) -> str:

@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 
 import pandas as pd
@@ -191,7 +191,7 @@ class Quantity:
         """Read a kept cell of a table, also one that is no quantity."""
         if not isinstance(kept, dict):
             return kept
-        return cls(**kept | {"estimate": Interval(*map(float, kept["estimate"]))})
+        return replace(cls(**kept), estimate=Interval(*map(float, kept["estimate"])))
 
 
 def cell(found):
@@ -299,7 +299,7 @@ def bare(frame: pd.DataFrame, links: dict[str, str] | None = None, absent: str =
         return f'<div class="ffi-long">{head(value)}</div>' if is_long else head(value)
 
     cells = {
-        head(name): column if is_numeric_dtype(column) else pd.Series(map(body, column), column.index, object)
+        head(name): column if is_numeric_dtype(column) else pd.Series([*map(body, column)], column.index, object)
         for name, column in frame.items()
     }
     return pd.DataFrame(cells).to_html(index=False, border=0, justify="left", na_rep=absent, escape=False)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import nbformat
@@ -46,7 +47,7 @@ def execute(
     made_from: dict[str, str] | None = None,
     chapter_timeout_s: float | None = None,
     cell_timeout_s: float | None = None,
-    earlier: list[str] = (),
+    earlier: Sequence[str] = (),
     language: str = "",
 ) -> Path:
     """Execute a chapter, and put it where executed chapters are: on its own Jupyter kernel if it measures.
@@ -201,8 +202,8 @@ def _check(name: str, path: Path, code: int | None, limit: float, answer: Path, 
             end["message"] = f"the process that ran its cells was ended by {signal.Signals(-code).name}"
     if end["ended"] == "failed" and "No space left on device" in end["message"]:
         raise disk_full(path.parent)
-    if limit := reached(log.read_text(errors="replace")) if end["ended"] in ("failed", "died") else None:
-        raise limit
+    if end["ended"] in ("failed", "died") and (error := reached(log.read_text(errors="replace"))):
+        raise error
     if form := ENDED.get(end["ended"]):
         end = {"name": "", **end, "message": end.get("message", "").rstrip(".")}
         raise UserError(form.format(chapter=f"chapter {name}", log=log, **end))

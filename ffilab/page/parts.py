@@ -7,7 +7,7 @@ what this copy of the book found.
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ffilab.measure.reading import Reading
+from ffilab.measure.reading import Session
 from ffilab.page import (
     characteristics,
     corners,
@@ -64,7 +64,7 @@ def course_page() -> str:
     return filled("course.md", chapters=in_order())
 
 
-def minutes_page(sessions: Mapping[str, Reading | None]) -> str:
+def minutes_page(sessions: Mapping[str, Session | None]) -> str:
     """Say how long the chapters of this copy measured, by budget. sessions: by chapter; None if its records are
     gone."""
     spent = {}

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from ffilab.run import settings
 from ffilab.run.paths import ROOT
@@ -46,7 +47,7 @@ def _words(language: str, *folders: Path) -> dict[str, str]:
     return found
 
 
-def translated(value):
+def translated(value: Any) -> Any:
     """Return a text, or all texts in lists and dictionaries, in the language that is spoken."""
     if isinstance(value, dict):
         return {key: translated(one) for key, one in value.items()}

@@ -4,6 +4,6 @@ backport."""
 import tarfile
 
 if not hasattr(tarfile, "data_filter"):
-    from backports import tarfile
+    import backports.tarfile as tarfile  # pyright: ignore[reportMissingImports]: there is none to find here
 
 __all__ = ["tarfile"]

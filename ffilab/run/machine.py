@@ -59,7 +59,7 @@ def cores() -> list[int]:
 
 def cores_usable() -> int:
     """How many cores this process may run on."""
-    return len(cores()) or os.cpu_count()
+    return len(cores()) or os.cpu_count() or 1
 
 
 def compiler() -> str:

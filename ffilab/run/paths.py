@@ -6,6 +6,7 @@ import re
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from ffilab.run import settings
 from ffilab.run.errors import UserError
@@ -68,7 +69,7 @@ def swap(new: Path, place: Path) -> None:
 BY_PRODUCTS = {"build", "target", "Cargo.lock"}
 
 
-def resolved(value, seed: int | None = None, built: str | None = None):
+def resolved(value, seed: int | None = None, built: str | None = None) -> Any:
     """Arguments as a process gets them: BUILT and SOURCES filled in everywhere, and a lone "{seed}" replaced by the
     number.
 

@@ -100,8 +100,9 @@ def known_to_uv(interpreter: Interpreter) -> Found | None:
         # As the deadsnakes archive for Ubuntu names it.
         path = shutil.which(f"python{interpreter.version}-nogil")
     # Our own builds must not pose as the machine's: they are the source route.
-    usable = path and not Path(path).is_relative_to(cache()) and suits(probe(path), interpreter)
-    return Found(interpreter, path, "uv") if usable else None
+    if path and not Path(path).is_relative_to(cache()) and suits(probe(path), interpreter):
+        return Found(interpreter, path, "uv")
+    return None
 
 
 def reason(stderr: str) -> str:

@@ -132,7 +132,7 @@ def arms_of(statements: tuple[str, ...], setup: str, file: str | None, names: tu
         if not statements:
             functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
             called = [name for name in functions if name.startswith(BENCH)]
-            statements = [f"{name}()" for name in called]
+            statements = tuple(f"{name}()" for name in called)
     if not statements:
         raise UserError(f"There is nothing to time: give a statement, or a --file with functions `{BENCH}…()`.")
     if len(names) > len(statements):

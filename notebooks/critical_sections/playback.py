@@ -18,7 +18,7 @@ FOUND = (
 )
 
 
-def processes(noted: pd.DataFrame) -> dict[tuple[str, str], dict]:
+def processes(noted: pd.DataFrame) -> dict[tuple[str, ...], dict]:
     """The first process of each build, with a list for each thread and with one for both."""
     return first_of_each(noted, "interpreter", "shared")
 

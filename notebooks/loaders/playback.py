@@ -18,7 +18,7 @@ FOUND = (
 )
 
 
-def processes(counted: pd.DataFrame) -> dict[tuple[str, str], dict]:
+def processes(counted: pd.DataFrame) -> dict[tuple[str, ...], dict]:
     """The first process of each build and loader."""
     return first_of_each(by_condition(counted), "interpreter", "loader")
 

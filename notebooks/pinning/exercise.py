@@ -6,7 +6,7 @@ import random
 import statistics
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pandas as pd
 
@@ -113,7 +113,7 @@ def check_quiet(session: Session, run: Callable) -> list[str]:
     ]
 
 
-def fault(answered: bool, raised: str, computes: list, allowed: list, measures: list = (), **_) -> str:
+def fault(answered: bool, raised: str, computes: list, allowed: list, measures: Sequence = (), **_) -> str:
     """What is wrong with where the threads may run; empty if nothing is."""
     if len(allowed) < 2:
         return "this process may use one core only, so that none can be kept quiet."
