@@ -18,7 +18,7 @@ from ffilab.run.errors import UserError
 from ffilab.run.paths import resolved
 from ffilab.setup import installed
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-from notebooks.arenas import exercise, experiment, numbers, results, system
+from notebooks.arenas import exercise, experiment, numbers, system
 from tests.helpers.of_chapter import PAIR, Golden, result_of
 
 LABELS = [interpreter.label for interpreter in installed.present()]
@@ -39,12 +39,9 @@ def talk(label=FREE_THREADED, environment=None, **changed):
 
 # ---- the experiments ----
 
+OF_TALK = {*numbers.GROWN, "vmrss", "inside", "in_objects", "python_at_once", "trimmed", "at_once"}
 EXPERIMENTS = [
-    (
-        experiment.talk,
-        {**experiment.TALK, **experiment.NOBODY},
-        {*results.GROWN, "vmrss", "inside", "in_objects", "python_at_once", "trimmed", "at_once"},
-    ),
+    (experiment.talk, {**experiment.TALK, **experiment.NOBODY}, OF_TALK),
     (experiment.growth, POOL, {"state", "done", *MEMORY, "blocks_per_second", "mapped"}),
     (experiment.held_after_free, {}, {"case", "held"}),
     (experiment.latency, {"threads": 2, "pairs": 1000, "rounds": 3}, {"p50", "p99.9", "mapped"}),
@@ -64,13 +61,8 @@ def test_each_experiment_answers(function, arguments, columns):
 @pytest.mark.parametrize("way", ["short-lived threads", "thread pool", "thread pool, by turns"])
 def test_growth_is_consistent(way):
     rows = run(experiment.growth, **{**POOL, "way": way})
-    assert [(row["state"], row["done"]) for row in rows] == [
-        ("before", 0),
-        ("worked", 1),
-        ("worked", 2),
-        ("worked", 3),
-        ("trimmed", 3),
-    ]
+    assert [row["state"] for row in rows] == ["before", "worked", "worked", "worked", "trimmed"]
+    assert [row["done"] for row in rows] == [0, 1, 2, 3, 3]
     for row in rows:
         assert 0 <= row["in_use"] <= row["held"]
         assert row["pss"] <= row["rss"] <= row["peak"] + 0.5
@@ -112,17 +104,15 @@ def test_without_the_gil_objects_do_not_come_from_malloc(label):
 @pytest.mark.skipif(FREE_THREADED not in WITH_RUST, reason="there is no extension in Rust")
 def test_the_talks_worker_asks_for_no_block_and_ours_does():
     """What the optimiser leaves of it; ours aborts where a block of 64 MiB is more than it may have."""
-    ended = [
-        Case(FREE_THREADED, experiment.ask, {"published": which}, experiment.FOLDER).run().ended
-        for which in (True, False)
-    ]
-    assert ended == ["ok", "killed by SIGABRT"]
+    for published, ended in ((True, "ok"), (False, "killed by SIGABRT")):
+        outcome = Case(FREE_THREADED, experiment.ask, {"published": published}, experiment.FOLDER).run()
+        assert outcome.ended == ended, outcome.error
 
 
 @pytest.mark.skipif(FREE_THREADED not in WITH_RUST, reason="there is no extension in Rust")
 def test_the_gil_of_the_free_threaded_build_can_be_on():
     """With it calls queue up: what one sees grow is not what another one grows by."""
-    _, changed, environment = experiment.CONDITIONS[results.MEET_KEPT]
+    _, changed, environment = experiment.CONDITIONS[numbers.MEET + numbers.ON]
     kept = experiment.talk_case(FREE_THREADED, changed, environment).run()
     assert kept.gil_enabled
     assert kept.result["at_once"] == 50
@@ -139,9 +129,7 @@ def test_a_preloaded_allocator_is_proved(allocator):
     preloaded = experiment.preload(allocator)
     mapped = run(experiment.latency, environment=preloaded, threads=2, pairs=1000, rounds=3)["mapped"]
     runs = pd.DataFrame([{"allocator": allocator, "mapped": mapped, "process": 0, "ended": "ok"}])
-    assert results.proved(runs) is runs
-    with pytest.raises(UserError, match="was to be preloaded"):
-        results.proved(runs.assign(mapped="glibc"))
+    assert numbers.proved(runs) is runs
     # Python's own requests go there too: glibc's account of itself does not move.
     shares = {(row["domain"], row["size"]): row["share"] for row in run(experiment.served_by_glibc, GIL, preloaded)}
     assert abs(shares["PyMem_RawMalloc", "large"]) < 0.1
@@ -150,33 +138,32 @@ def test_a_preloaded_allocator_is_proved(allocator):
 def test_a_process_that_died_proves_no_allocator():
     died = {"allocator": "jemalloc", "mapped": np.nan, "process": 0, "ended": "killed by SIGABRT"}
     glibc = {"allocator": "glibc", "mapped": "glibc", "process": 1, "ended": "ok"}
-    assert len(results.proved(pd.DataFrame([died, glibc]))) == 2
+    assert len(numbers.proved(pd.DataFrame([died, glibc]))) == 2
     with pytest.raises(UserError, match=r"glibc was to be preloaded, and process 1 ran on libjemalloc\.so"):
-        results.proved(pd.DataFrame([died, {**glibc, "mapped": "libjemalloc.so"}]))
+        numbers.proved(pd.DataFrame([died, {**glibc, "mapped": "libjemalloc.so"}]))
+
+
+AT_ONCE = (numbers.EQUAL, numbers.MEET, numbers.NONE)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("label", WITH_RUST)
 def test_threads_at_once_are_those_of_the_condition(label):
-    equal, meet, none = (
-        talk(label, **experiment.CONDITIONS[name][1])["at_once"] for name in (results.EQUAL, results.MEET, results.NONE)
-    )
-    assert (equal, none) == (400, None)
+    at_once = {name: talk(label, **experiment.CONDITIONS[name][1])["at_once"] for name in AT_ONCE}
+    assert at_once[numbers.EQUAL] == 400
+    assert at_once[numbers.NONE] is None
     if not label.endswith("t"):
-        assert meet == 50  # the GIL lets one call in at a time
+        assert at_once[numbers.MEET] == 50  # the GIL lets one call in at a time
 
 
 @pytest.mark.full
 @pytest.mark.skipif("tcmalloc" not in BUILT_HERE, reason="TCMalloc was not built")
 def test_tcmalloc_keeps_its_caches_by_core():
-    code = (
-        "import ctypes; ask = ctypes.CDLL(None).MallocExtension_Internal_GetPerCpuCachesActive; "
-        "ask.restype = ctypes.c_bool; print(ask())"
-    )
+    # A C bool in a process of its own, which ran on TCMalloc from its start.
+    code = "import ctypes; print(ctypes.CDLL(None).MallocExtension_Internal_GetPerCpuCachesActive() & 0xFF)"
     environment = resolved(experiment.preload("tcmalloc"))
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout == "True\n"
+    said = subprocess.check_output([sys.executable, "-c", code], env=environment, text=True)
+    assert said == "1\n"
 
 
 # ---- what is here ----
@@ -206,9 +193,11 @@ def test_the_lock_names_the_versions_that_cargo_is_asked_for():
 
 
 def test_conditions_that_numbers_speak_of_are_run():
-    spoken_of = {value for name, value in vars(results).items() if name.isupper() and isinstance(value, str)}
-    assert {*spoken_of, *results.FEWER.values()} - {results.ON, FREE_THREADED} <= set(experiment.CONDITIONS)
-    assert list(results.DECIDES) == list(experiment.SCENARIOS)
+    spoken_of = {numbers.AGAIN, numbers.RELEASED, numbers.EQUAL, numbers.WIDE_MEET, *numbers.FEWER.values()}
+    kept = {name + numbers.ON for name in (numbers.AS_RUN, numbers.HUGE, numbers.HUGE_NONE, numbers.MEET)}
+    others = {numbers.NONE, numbers.NO_HUGE, numbers.ONE_ARENA, numbers.ASKED}
+    assert spoken_of | kept | others <= set(experiment.CONDITIONS)
+    assert list(numbers.DECIDES) == list(experiment.SCENARIOS)
 
 
 def rows_of_growth(grown, rate, process=0):
@@ -232,7 +221,7 @@ def test_without_huge_pages_or_the_extension_a_number_has_a_reason_instead():
 
 def test_two_equal_conditions_that_differ_withhold_what_rests_on_them():
     runs = Golden("arenas").frame(numbers.TALK)
-    runs.loc[runs.condition == results.AGAIN, "rss"] += 3
+    runs.loc[runs.condition == numbers.AGAIN, "rss"] += 3
     checks = controls.settled(numbers.controls(Golden("arenas", {numbers.TALK: runs})))
     failed = [check for check in checks if not check.passed]
     assert len(failed) == 2
@@ -246,8 +235,8 @@ def test_pairs_of_conditions_are_checked():
     right = {question: tuple(pair) for question, pair in exercise.PAIRS.items()}
     assert all(line.endswith("Right.") for line in exercise.check_pairs(right))
     question = next(iter(right))
-    for wrong in (results.AS_RUN, results.HUGE_NONE, "?"):
-        lines = exercise.check_pairs({**right, question: (results.AS_RUN, wrong)})
+    for wrong in (numbers.AS_RUN, numbers.HUGE_NONE, "?"):
+        lines = exercise.check_pairs({**right, question: (numbers.AS_RUN, wrong)})
         assert [line.endswith("Right.") for line in lines] == [False, True, True]
 
 

@@ -16,7 +16,7 @@ from ffilab.measure.case import Program
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from native.races.calls import extension, meeting
 from native.threads import together
-from notebooks.races import detection, exercise, experiment, results
+from notebooks.races import detection, exercise, experiment, numbers
 from notebooks.races.detection import CLEAN, RACE, SOURCES
 from tests.helpers.of_chapter import LABELS, Golden, outcome_of, rows_of
 
@@ -61,7 +61,7 @@ def test_safe_counters_are_exact_and_threads_meet_where_they_can(label, way):
 def test_safe_variants_of_all_other_kinds_are_right(label, loader):
     bank = {row["case"]: row for row in run(label, experiment.accounts, loader=loader, threads=20, attempts=3)}
     for case in ("safe", "compare and exchange"):
-        assert bank[case]["withdrawn"] + bank[case]["balance"] == results.DOLLARS
+        assert bank[case]["withdrawn"] + bank[case]["balance"] == numbers.DOLLARS
     wrong = {
         row["kind"]: row["wrong"] for row in run(label, experiment.wrong_answers, loader=loader, slots=50, loops=1_000)
     }
@@ -283,5 +283,5 @@ def test_the_choice_right_wrong_and_not_made():
     assert all(": not right;" in line and "3 of 30" in line for line in exercise.check_choice(wrong, seen))
     assert all("answer with" in line for line in exercise.check_choice({}, seen))
     golden = Golden("races")
-    situations = results.situations(golden.frame("counter, crossed"), results.money(golden.frame("bank")))
+    situations = numbers.situations(golden.frame("counter, crossed"), numbers.money(golden.frame("bank")))
     assert list(situations) == list(exercise.SITUATIONS)

@@ -8,12 +8,11 @@ import pytest
 
 from ffilab.judge import ledger, verdicts
 from ffilab.judge.claims import declared
-from ffilab.judge.estimates import Location
 from ffilab.judge.numbers import numbers_of
 from ffilab.judge.processes import chosen
 from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-from notebooks.races import experiment, figures, results
+from notebooks.races import experiment, figures, numbers
 from tests.helpers.of_chapter import Golden
 
 TRIALS, WINDOWS, PYTHON_RUNS = "trials", "width of the window", "total += 1"
@@ -48,8 +47,8 @@ def where(frame, **which):
     return frame.index.isin(chosen(frame, **which).index)
 
 
-MET = {"interpreter": FREE_THREADED, "way": results.PYDLL, "variant": "unsafe"}
-KEPT = {"interpreter": GIL, "way": results.CDLL, "variant": "unsafe"}
+MET = {"interpreter": FREE_THREADED, "way": numbers.PYDLL, "variant": "unsafe"}
+KEPT = {"interpreter": GIL, "way": numbers.CDLL, "variant": "unsafe"}
 OVERDRAWN = {"interpreter": FREE_THREADED, "case": "unsafe"}
 PYTHON = {"interpreter": GIL, "statement": "total += 1", "loops": experiment.PYTHON_LOOPS}
 
@@ -58,7 +57,7 @@ PYTHON = {"interpreter": GIL, "statement": "total += 1", "loops": experiment.PYT
     ("claim", "about", "rows", "column", "nothing"),
     [
         ("A15", "meet inside of the call lose", MET, "lost", 0),
-        ("A16", "pays out more", OVERDRAWN, "withdrawn", results.DOLLARS),
+        ("A16", "pays out more", OVERDRAWN, "withdrawn", numbers.DOLLARS),
         ("A18", "ctypes CDLL", KEPT, "lost", 0),
         ("C7", "two threads lose updates, with the GIL", PYTHON, "lost", 0),
         ("C7", "add a thousand", {**PYTHON, "loops": 1_000}, "lost", 0),
@@ -78,7 +77,7 @@ def test_one_run_proves_that_it_happens_and_none_of_many_says_how_seldom(frames,
     ("claim", "about", "rows", "column", "least"),
     [
         ("A15", "the mutex version", {**MET, "variant": "mutex"}, "lost", 1e-5),
-        ("A16", "with the GIL", {**OVERDRAWN, "interpreter": GIL}, "withdrawn", results.DOLLARS + 50),
+        ("A16", "with the GIL", {**OVERDRAWN, "interpreter": GIL}, "withdrawn", numbers.DOLLARS + 50),
     ],
 )
 def test_one_bad_run_refutes_that_it_never_happens(frames, claim, about, rows, column, least):
@@ -122,7 +121,7 @@ def test_a_published_size_is_asked_of_the_talks_own_program_alone(frames, lost, 
 def test_a_narrow_window_is_compared_with_a_wide_one_alone(frames, wide, side):
     frame = frames[WINDOWS]
     scatter = np.random.default_rng(2).normal(0, 0.01, len(frame))
-    frame["share"] = np.where(frame.window_ns == results.WIDE_NS, wide, 0.1) + scatter
+    frame["share"] = np.where(frame.window_ns == numbers.WIDE_NS, wide, 0.1) + scatter
     assert answer(frames, "A17", "", "side") == side
 
 
@@ -137,17 +136,17 @@ def test_an_interpreter_that_is_absent_leaves_its_part_out(frames):
 
 def test_two_clusters_are_not_trimmed():
     # Seven runs of thirty with a loss: a 20 % trimmed mean would leave nearly all of it out.
-    assert Location.mean(np.array([0.0] * 23 + [0.3] * 7)).centre == pytest.approx(0.07)
+    assert numbers.mean(np.array([0.0] * 23 + [0.3] * 7)).centre == pytest.approx(0.07)
 
 
 def test_threads_that_never_met_are_told_and_withhold_nothing():
-    crossed = Golden("races").frame("counter, crossed")
-    checks = results.calibrated(crossed.assign(met=1.0))
-    assert len(checks) == 4
-    assert all(check.passed for check in checks)
-    crossed["met"] = np.where(where(crossed, interpreter=FREE_THREADED, threads=50, way="ctypes PyDLL"), 0.02, 1.0)
-    failed = [check for check in results.calibrated(crossed) if not check.passed]
-    assert [(check.what, check.source) for check in failed] == [(f"50 threads on {FREE_THREADED}", "")]
+    crossed = Golden("races").frame(numbers.CROSSED).assign(met=1.0)
+    checks = numbers.controls(Golden("races", {numbers.CROSSED: crossed}))
+    assert [check.passed for check in checks] == [True] * 4
+    crossed.loc[where(crossed, interpreter=FREE_THREADED, threads=50, way=numbers.PYDLL), "met"] = 0.02
+    (failed,) = (check for check in numbers.controls(Golden("races", {numbers.CROSSED: crossed})) if not check.passed)
+    assert failed.what == f"50 threads on {FREE_THREADED}"
+    assert not failed.source, "it withholds something"
 
 
 def test_the_table_of_remedies_has_a_row_for_what_a_reader_adds():
@@ -158,4 +157,4 @@ def test_the_table_of_remedies_has_a_row_for_what_a_reader_adds():
 
 @pytest.mark.parametrize(("statement", "places"), [("total += 1", 0), ("total += one()", 1)])
 def test_places_where_the_gil_may_go_are_counted(statement, places):
-    assert results.hand_overs_between(pd.DataFrame(experiment.instructions(statement))) == places
+    assert numbers.hand_overs_between(pd.DataFrame(experiment.instructions(statement))) == places

@@ -220,6 +220,15 @@ def summary(
     return pd.DataFrame(rows, columns=None if rows else [*by]).rename(columns={"interpreter": "CPython"})
 
 
+def in_words(rows: pd.DataFrame, unit: str = "", factor: float = 1) -> str:
+    """Say what `intervals` draws, for an alt text: what each row is of, and its value with its interval."""
+    of = [column for column in rows if column not in ("value", "low", "high", "n", "model")]
+    return "; ".join(
+        f"{', '.join(str(row[name]) for name in of)}: {text(Interval.of(row), unit, factor)}"
+        for _, row in rows.iterrows()
+    )
+
+
 def spread_out(frame: pd.DataFrame) -> pd.DataFrame:
     """Split columns that hold quantities into value, unit and bounds, at full precision."""
     columns = {}

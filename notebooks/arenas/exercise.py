@@ -6,9 +6,9 @@ from ffilab.judge.selfcheck import correct_then_fast, fault
 from ffilab.measure.case import Case
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED
-from notebooks.arenas import results
+from notebooks.arenas import numbers
 from notebooks.arenas.experiment import AMOUNT, CONDITIONS, FOLDER, WORK, growth
-from notebooks.arenas.results import AS_RUN, HUGE_NONE, MEET, NONE, RELEASED
+from notebooks.arenas.numbers import AS_RUN, HUGE_NONE, MEET, NONE, RELEASED
 
 SOLVED = {
     "which-control": r"\A(.* Right\.\n){3}\Z",
@@ -60,9 +60,9 @@ def check_service(session: Session, mine: str) -> list[str]:
     runs = session.run("my service", cases, session.budget.repeats, may_fail=True)
     if len(died := runs[runs.ended != "ok"]):
         return [f"Not correct: a process of {died.whose.iloc[0]} ended so: {died.ended.iloc[0]}."]
-    found = results.grown(runs)
+    found = numbers.grown(runs)
     ours, theirs = (chosen(found, whose=whose) for whose in ("yours", "the original"))
     held = ratio(ours.grown.to_numpy(), theirs.grown.to_numpy())
     time = ratio(theirs.blocks_per_second.to_numpy(), ours.blocks_per_second.to_numpy())
-    print(f"MiB that stay: {results.middle(ours.grown)}; without your change {results.middle(theirs.grown)}.")
+    print(f"MiB that stay: {numbers.middle(ours.grown)}; without your change {numbers.middle(theirs.grown)}.")
     return correct_then_fast(fault(LESS_THAN_HALF, held, "of the original's memory, too large a share stays"), time)

@@ -11,8 +11,8 @@ from ffilab.judge.processes import chosen, interval_of
 from ffilab.page import draw
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import experiment as e
-from notebooks.arenas import results
-from notebooks.arenas.results import AS_RUN, HUGE, HUGE_NONE, NONE, ON
+from notebooks.arenas import numbers
+from notebooks.arenas.numbers import AS_RUN, HUGE, HUGE_NONE, NONE, ON
 
 NO_RUST = "not measured here: the extension in Rust was not built"
 # How the talk rates them, by scenario. Data to compare with.
@@ -50,14 +50,14 @@ def shown(frame: pd.DataFrame, column: str, **which) -> Interval | str | None:
 
 def shown_positive(frame: pd.DataFrame, column: str, **which) -> Interval | str | None:
     """What cannot fall below 0 and differs many times over, in a cell: on the scale of logarithms."""
-    found = results.positive(chosen(frame, **which), column)
+    found = numbers.positive(chosen(frame, **which), column)
     return shown(frame, column, **which) if found is None or found.low == found.high else found
 
 
 def counted(frame: pd.DataFrame, column: str, **which) -> str:
     """Median of a number that has a cap, with its smallest and largest."""
     values = pd.to_numeric(chosen(frame, **which)[column]).dropna()
-    return draw.NOT_MEASURED if values.empty else results.middle(values)
+    return draw.NOT_MEASURED if values.empty else numbers.middle(values)
 
 
 def table(frame: pd.DataFrame, by: dict[str, Iterable], columns: dict[str, tuple[Callable, str]]) -> pd.DataFrame:
@@ -76,7 +76,7 @@ def printout_table() -> pd.DataFrame:
             "inside the calls, MiB": f"{grown / factor:.2f}",
             "outside of them, MiB": f"{grown - grown / factor:.2f}",
         }
-        for version, (gil, of_gil, none, of_none) in results.TERMINAL.items()
+        for version, (gil, of_gil, none, of_none) in numbers.TERMINAL.items()
         for build, grown, factor in ((", with the GIL", gil, of_gil), (', "no-GIL"', none, of_none))
     )
 
@@ -93,7 +93,7 @@ def talk_table(runs: pd.DataFrame) -> pd.DataFrame:
         "Python threads at once": (counted, "python_at_once"),
     }
     known = dict.fromkeys(name.removesuffix(ON) for name in e.CONDITIONS)
-    found = table(results.named(runs), {"condition": known, "build": ()}, titles)
+    found = table(numbers.named(runs), {"condition": known, "build": ()}, titles)
     published = [TALK_RSS.get(which, "–") for which in zip(found.condition, found.build)]
     found.insert(3, "published, MiB", published)
     return found
@@ -102,22 +102,17 @@ def talk_table(runs: pd.DataFrame) -> pd.DataFrame:
 def talk_points(runs: pd.DataFrame) -> pd.DataFrame:
     """Growth under the conditions that the chapter's question turns on, and those that a reader has added: what is
     drawn."""
-    pair = results.named(runs[runs.interpreter.isin((GIL, FREE_THREADED))])
-    added = [name for name in results.names(pair, "condition", e.CONDITIONS) if name not in e.CONDITIONS]
+    pair = numbers.named(chosen(runs, interpreter=(GIL, FREE_THREADED)))
+    added = sorted({*pair.condition.dropna()}.difference(e.CONDITIONS))
     return pd.DataFrame(
         [
-            {"condition": condition, "CPython": build, **vars(found)}
+            {"condition": condition, "CPython": build, **vars(mib)}
             for condition in (NONE, AS_RUN, HUGE_NONE, HUGE, *added)
             for build in sorted(set(pair.build))
-            if (found := interval_of(pair, "rss", condition=condition, build=build))
+            if (mib := interval_of(pair, "rss", condition=condition, build=build))
         ],
         columns=["condition", "CPython", "value", "low", "high"],
     )
-
-
-def in_words(rows: pd.DataFrame) -> str:
-    """What the figure shows, for its alt text."""
-    return "; ".join(f"{row.condition}, {row.CPython}: {draw.text(Interval.of(row))}" for row in rows.itertuples())
 
 
 def plot_talk(figure, rows: pd.DataFrame) -> None:
@@ -203,7 +198,7 @@ def plot_growth(figure, runs: pd.DataFrame) -> None:
             legend=place is axes[-1],
         )
         place.set(title=way, xlabel="round", ylabel="RSS, MiB")
-        place.set_xticks([0, 3, results.ROUNDS, results.ROUNDS + 1], ["start", "3", str(results.ROUNDS), "trim"])
+        place.set_xticks([0, 3, numbers.ROUNDS, numbers.ROUNDS + 1], ["start", "3", str(numbers.ROUNDS), "trim"])
     axes[0].set_ylim(bottom=0)
     handles, labels = axes[-1].get_legend_handles_labels()
     axes[-1].get_legend().remove()
@@ -211,7 +206,7 @@ def plot_growth(figure, runs: pd.DataFrame) -> None:
 
 
 def growth_table(grown: pd.DataFrame) -> pd.DataFrame:
-    """After the last round and after malloc_trim: MiB more than before the first, but for arenas. grown: of results."""
+    """After the last round and after malloc_trim: MiB more than before the first, but for arenas. grown: of numbers."""
     titles = {
         "RSS more, MiB": (shown_positive, "grown"),
         "after malloc_trim, MiB": (shown_positive, "trimmed"),
@@ -225,7 +220,7 @@ def growth_table(grown: pd.DataFrame) -> pd.DataFrame:
 
 
 def remedies_table(runs: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:
-    """Memory and throughput of each remedy under both kinds of work. runs: as results.grown makes them; missing: why an
+    """Memory and throughput of each remedy under both kinds of work. runs: as numbers.grown makes them; missing: why an
     allocator is."""
     rates, whole = runs.assign(rate=runs.blocks_per_second / 1e6), None
     for work in e.WORK:
@@ -248,7 +243,7 @@ def scenarios_table(found: pd.DataFrame, missing: dict[str, str]) -> pd.DataFram
         for name in e.ALLOCATORS:
             arms = [name] if name != "jemalloc" or e.PREFERRED[scenario] != e.PURGING else [e.PURGING, name]
             parts = {arm: chosen(found, scenario=scenario, arm=arm) for arm in arms}
-            first = results.positive(parts[arms[0]], "value")
+            first = numbers.positive(parts[arms[0]], "value")
             row[name] = f"{rating.get(name, '')} {first.value:.3g}".strip() if first else draw.NOT_MEASURED
             full = []
             for arm, part in parts.items():

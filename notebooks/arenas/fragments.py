@@ -15,10 +15,12 @@ from ffilab.judge.wording import listed
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED
 from notebooks.arenas import experiment as e
-from notebooks.arenas import numbers, results
+from notebooks.arenas import numbers
 
 # What is said of the effects of allocators: those of this factor or more.
 LARGE, SAID = 2.0, 4
+# By claim.
+SCENARIOS = {f"A21{letter}": scenario for letter, scenario in zip("abcdefg", e.PREFERRED, strict=True)}
 
 
 def fragments(session: Session) -> dict[str, Callable[[], str]]:
@@ -37,14 +39,14 @@ def fragments(session: Session) -> dict[str, Callable[[], str]]:
 def each_thread(session: Session) -> str:
     """MiB of huge pages without any native thread, over Python threads alive at once, by the number of them asked for:
     a pool starts no thread where one idles."""
-    runs = chosen(numbers.talk(session), interpreter=FREE_THREADED)
-    parts = {n: chosen(runs, condition=condition) for n, condition in results.FEWER.items()}
+    runs = chosen(numbers.talk(session.frame(numbers.TALK)), interpreter=FREE_THREADED)
+    parts = {n: chosen(runs, condition=condition) for n, condition in numbers.FEWER.items()}
     found = {n: pd.to_numeric(part.huge / part.python_at_once) for n, part in parts.items() if len(part)}
     if not found:
         return NOTHING
     if max(max(values) for values in found.values()) < 0.2:
         return "No huge pages became resident for Python threads here."
-    every = listed([f"{results.middle(values)} with {threads}" for threads, values in found.items()])
+    every = listed([f"{numbers.middle(values)} with {threads}" for threads, values in found.items()])
     return f"Each Python thread brings huge pages of its own, in MiB by the number of threads: {every}."
 
 
@@ -53,7 +55,7 @@ def ratings(session: Session) -> str:
     names = {YES: "with the talk in", NO: "against it in"}
     part, unknown = "with it in part in", "too close to call, or not measured, in"
     kinds: dict[str, list[str]] = {kind: [] for kind in (*names.values(), part, unknown)}
-    for claim, scenario in numbers.RATED:
+    for claim, scenario in SCENARIOS.items():
         found = {
             names.get(answer.verdict, unknown)
             for (one, rule), answer in ledger.answers(session).items()
@@ -61,14 +63,14 @@ def ratings(session: Session) -> str:
         }
         kinds[found.pop() if len(found) == 1 else part if names[YES] in found else unknown].append(scenario)
     parts = [f"{kind} {len(found)} ({'; '.join(found)})" for kind, found in kinds.items() if found]
-    return f"Of {len(numbers.RATED)} scenarios, the rules decide {', '.join(parts)}."
+    return f"Of {len(SCENARIOS)} scenarios, the rules decide {', '.join(parts)}."
 
 
 def largest(session: Session) -> str:
     """The largest differences to glibc's, by scenario and allocator; less is better in all of them."""
-    runs = results.scenarios(session.frame("scenarios"))
+    runs = numbers.scenarios(session.frame("scenarios"))
     arms = [(name, arm) for name in e.SCENARIOS for arm in (*e.ALLOCATORS[1:], e.PURGING)]
-    found = {(name, arm): one.interval for name, arm in arms if (one := results.over_glibc(runs, name, arm))}
+    found = {(name, arm): one.interval for name, arm in arms if (one := numbers.over_glibc(runs, name, arm))}
     clear = {which: one for which, one in found.items() if above(one, LARGE) == YES or above(one, 1 / LARGE) == NO}
     if not clear:
         return f"No allocator differs from glibc's by a factor of {LARGE:g} or more, as far as this run can say."

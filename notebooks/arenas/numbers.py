@@ -1,45 +1,288 @@
-"""The numbers of the chapter "Arenas", by name, and its own controls. The rules: claims.toml, sentences.toml."""
+"""What the records of the chapter "Arenas" say, its numbers by name: growth of memory by process, and its differences;
+and its own controls. The rules: claims.toml, sentences.toml."""
 
 import math
 from collections.abc import Callable
-from functools import partial
+from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
+from ffilab.judge import estimates
 from ffilab.judge.controls import Control
-from ffilab.judge.estimates import Counted, Estimate, Interval, Share
-from ffilab.judge.numbers import Made, Makers
-from ffilab.judge.processes import chosen, difference, location, ratio
+from ffilab.judge.estimates import Counted, Estimate, Interval, Location, Share
+from ffilab.judge.numbers import Declarations
+from ffilab.judge.processes import chosen, difference, interval_of, location, ratio
 from ffilab.judge.questions import NO, equal
 from ffilab.measure.session import Session
+from ffilab.run.errors import UserError
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import experiment as e
-from notebooks.arenas import results
-from notebooks.arenas.results import (
-    AS_RUN,
-    ASKED,
-    EQUAL,
-    HUGE,
-    HUGE_KEPT,
-    HUGE_NONE,
-    HUGE_NONE_KEPT,
-    KEPT,
-    MEET,
-    NO_HUGE,
-    NONE,
-    ONE_ARENA,
-    RELEASED,
-    WIDE_MEET,
-)
 
 TALK, GRID, GROWTH = "the talk's experiment", "Python × native threads", "growth over time"
 NO_HUGE_PAGES = "this system gave no huge pages to a program that asked for them"
-# By claim and scenario: what is compared with glibc's. The talk rates jemalloc and glibc equal for latency.
-RATED = {(f"A21{letter}", name): arm for letter, (name, arm) in zip("abcdefg", e.PREFERRED.items(), strict=True)}
-LATENCY, PEAK = "latency-critical, multi-threaded", "tight memory limit"
-SERVER = "long-lived server, RSS-sensitive"
-# Which of two values is compared with which, in which case.
-HELD_BACK = {e.SET[:2]: "large, pinned", (e.SET[3], e.SET[2]): "small"}
+# Conditions of the talk's experiment that numbers speak of.
+AS_RUN, NONE, AGAIN = "the talk's program", "no native threads", "the talk's program, again"
+HUGE, HUGE_NONE = "huge pages for all", "huge pages for all, no native threads"
+NO_HUGE, ONE_ARENA, ASKED = "huge pages off", "one arena", "the blocks asked for"
+MEET, RELEASED, EQUAL = (
+    "touched, a call's threads at once",
+    "the same, GIL released",
+    "one Python thread, 400 native at once",
+)
+WIDE_MEET = f"{MEET}, 64 arenas allowed"
+# The free-threaded build with its GIL on: no public source of the talk keeps it off, so this is as run.
+ON = ", GIL on"
+KEPT, HUGE_KEPT = (name + ON for name in (AS_RUN, HUGE))
+# How huge pages go with the number of Python threads.
+FEWER = {number: f"{HUGE_NONE}, Python threads: {number}" for number in (1, 2, 4)} | {8: HUGE_NONE}
+# By scenario: the value of a process that decides it, in whatever unit, less being better; and a value shown beside it.
+DECIDES = {
+    "many short-lived threads": "grown",
+    "long-lived server, RSS-sensitive": "idle",
+    "latency-critical, multi-threaded": "p99.9",
+    "short-lived processes": "ms",
+    "tight memory limit": "peak",
+    "high thread count": "grown",
+    "fork-heavy": "private",
+}
+BESIDE = {"latency-critical, multi-threaded": "p50"}
+
+# Two equal conditions that differ by more than this, in MiB, are an alarm: half of the smallest margin in claims.toml.
+ALARM = 0.25
+
+# What the talk's terminal shows: RSS grown in MiB, and its amplification. Data to compare with.
+TERMINAL = {"3.13.5": (0.56, 1.09, 16.57, 32.38), "3.14.0rc1": (0.59, 1.18, 32.60, 62.28)}
+# An interpreter and a condition.
+Which = tuple[str, str]
+
+# MiB and arenas that a process has more of than before.
+GROWN = ["rss", "pss", "huge", "held", "in_use", "arenas"]
+PAIR = (GIL, FREE_THREADED)
+number = Declarations()
+
+
+def looked_at(session: Session) -> dict:
+    """What the chapter found here: see system.look."""
+    return session.observed("this system", session.interpreters)
+
+
+@number("arenas at most")
+def arenas_at_most(session: Session) -> Counted:
+    return Counted(looked_at(session)["arenas at most"])
+
+
+def not_built(session: Session, *labels: str) -> str | None:
+    """Why the extension in Rust is absent on one of these interpreters; None if it is there on all."""
+    absent = looked_at(session)["absent extension"]
+    return next((absent[label] for label in labels if label in absent), None)
+
+
+def absent(session: Session, arm: str) -> str | None:
+    """Why an allocator is absent; None if it is here."""
+    return looked_at(session)["absent allocators"].get(arm.partition(",")[0])
+
+
+def share(events: pd.Series, happened: bool) -> Share | None:
+    """Processes to which something happened, or the others; None without any process."""
+    return Share(int((events == happened).sum()), len(events)) if len(events) else None
+
+
+def middle(values: pd.Series | list) -> str:
+    """What is counted: its median, with the smallest and the largest where they differ."""
+    least, most = min(values), max(values)
+    return f"{np.median(values):.3g}" + (f" ({least:.3g} to {most:.3g})" if most > least else "")
+
+
+def positive(frame: pd.DataFrame, column: str) -> Interval | None:
+    """Centre of what cannot fall below 0 and differs many times over between processes: the interval is that of the
+    logarithms, so it ends above 0. Where a value is not above 0, the plain one."""
+    values = pd.to_numeric(frame[column]).dropna().to_numpy()
+    if not len(values) or values.min() <= 0:
+        return interval_of(frame, column)
+    return Location.of(np.log(values), log=True).interval
+
+
+# ---- the talk's experiment
+
+
+def talk(runs: pd.DataFrame) -> pd.DataFrame:
+    """The talk's experiment, one row for each process: GROWN, and what `talk` returns beside."""
+    beside = ["vmrss", "inside", "in_objects", "python_at_once", "trimmed.rss", "at_once"]
+    return runs.reindex(columns=["interpreter", "condition", "round", *GROWN, *beside])
+
+
+def named(runs: pd.DataFrame) -> pd.DataFrame:
+    """The talk's processes with the state of the GIL in the column `build`, and not in `condition`.
+
+    What the talk's sources amount to is called as run.
+    """
+    kept = runs.condition.str.endswith(ON)
+    on = kept | ~runs.interpreter.str.endswith("t")
+    return runs.assign(
+        condition=runs.condition.str.removesuffix(ON), build=runs.interpreter + np.where(on, ON, ", GIL off")
+    )
+
+
+def of_condition(runs: pd.DataFrame, label: str, condition: str, column: str) -> np.ndarray:
+    """A column of all processes of one interpreter under one condition."""
+    return chosen(runs, interpreter=label, condition=condition)[column].to_numpy(dtype=float)
+
+
+INSIDE, TOUCHED = "MiB inside the calls, huge pages for all", "touched blocks, 8 × 50"
+WITHOUT = "grown without native threads, huge pages for all"
+
+
+@number("RSS grown, {condition}: {label}", over={"condition": (AS_RUN, NONE), "label": PAIR}, column="rss")
+@number(INSIDE + ": {FREE_THREADED}, GIL off", label=FREE_THREADED, condition=HUGE, column="inside")
+@number(INSIDE + ": {FREE_THREADED}, GIL on", label=FREE_THREADED, condition=HUGE_KEPT, column="inside")
+def alone(session: Session, column: str, label: str, condition: str) -> Estimate | None:
+    return location(of_condition(talk(session.frame(TALK)), label, condition, column))
+
+
+def against(session: Session, compare: Callable, column: str, one: Which, other: Which) -> Estimate | str | None:
+    """A column of one interpreter under a condition less that of another, or over it, process by process. Where the
+    system gave no huge pages, those with them say nothing."""
+    runs = talk(session.frame(TALK))
+    missing = not_built(session, one[0], other[0])
+    if one[1].startswith(HUGE) and not (chosen(runs, condition=HUGE).huge > 0).any():
+        return missing or NO_HUGE_PAGES
+    return compare(*(of_condition(runs, *which, column) for which in (one, other))) or missing
+
+
+@number("RSS grown, {condition}: {FREE_THREADED} − {GIL}", over={"condition": (AS_RUN, NONE, HUGE)}, column="rss")
+@number(f"RSS {WITHOUT}: {FREE_THREADED} − {GIL}", condition=HUGE_NONE, column="rss")
+@number(f"held by glibc, {HUGE}: {FREE_THREADED} − {GIL}", condition=HUGE, column="held")
+def builds_less(session: Session, column: str, condition: str) -> Estimate | str | None:
+    return against(session, difference, column, (FREE_THREADED, condition), (GIL, condition))
+
+
+# The condition, and the column.
+OVER = {
+    f"native threads at once, {TOUCHED}": {"condition": MEET, "column": "at_once"},
+    f"held by glibc, {TOUCHED}": {"condition": MEET, "column": "held"},
+    "held by glibc, 400 native threads at once": {"condition": EQUAL, "column": "held"},
+}
+
+
+@number("{held}: {FREE_THREADED} / {GIL}", over={"held": OVER})
+def builds_over(session: Session, column: str, condition: str) -> Estimate | str | None:
+    return against(session, ratio, column, (FREE_THREADED, condition), (GIL, condition))
+
+
+AS_TALK = "VmRSS grown, as the talk ran it: {FREE_THREADED}, GIL on"
+
+
+@number(AS_TALK + " − {GIL}", condition=AS_RUN)
+@number("VmRSS grown, huge pages for all: {FREE_THREADED}, GIL on − {GIL}", condition=HUGE)
+@number(f"VmRSS {WITHOUT}: {FREE_THREADED}, GIL on − {GIL}", condition=HUGE_NONE)
+@number(AS_TALK + " / {GIL}", condition=AS_RUN, compare=ratio)
+def gil_on(session: Session, condition: str, compare: Callable = difference) -> Estimate | str | None:
+    """The free-threaded build with its GIL on, as run, against the other one."""
+    return against(session, compare, "vmrss", (FREE_THREADED, condition + ON), (GIL, condition))
+
+
+BY_NATIVE = "RSS grown by the native threads"
+
+
+@number(f"{BY_NATIVE}, {HUGE}: {FREE_THREADED}", condition=HUGE, other=HUGE_NONE)
+@number(f"{BY_NATIVE}, {ASKED}: {FREE_THREADED}", condition=ASKED, other=NONE)
+@number(
+    f"RSS grown, {{condition}} − {AS_RUN}: {FREE_THREADED}",
+    over={"condition": (KEPT, NO_HUGE, ONE_ARENA)},
+    other=AS_RUN,
+)
+def less_other(session: Session, condition: str, other: str) -> Estimate | str | None:
+    return against(session, difference, "rss", (FREE_THREADED, condition), (FREE_THREADED, other))
+
+
+@number(f"KiB by each native thread, {ASKED}: {FREE_THREADED}")
+def by_each(session: Session) -> Estimate | str | None:
+    """For each of the native threads of all calls, where their blocks are asked for."""
+    threads = e.TALK["python_threads"] * e.TALK["native_threads"]
+
+    def each(*rss: np.ndarray) -> Estimate | None:
+        return location(less(*rss) * 1024 / threads)
+
+    return against(session, each, "rss", (FREE_THREADED, ASKED), (FREE_THREADED, NONE))
+
+
+@number(INSIDE + ": {FREE_THREADED}, GIL off / on")
+def inside_over_kept(session: Session) -> Estimate | str | None:
+    return against(session, ratio, "inside", (FREE_THREADED, HUGE), (FREE_THREADED, HUGE_KEPT))
+
+
+@number(f"native threads at once, {TOUCHED}, GIL released / kept: {GIL}")
+def at_once_released(session: Session) -> Estimate | str | None:
+    return against(session, ratio, "at_once", (GIL, RELEASED), (GIL, MEET))
+
+
+@number(f"held by glibc, {TOUCHED}, 64 arenas allowed / as many as here: {{label}}", over={"label": PAIR})
+def held_with_more_arenas(session: Session, label: str) -> Estimate | str | None:
+    return against(session, ratio, "held", (label, WIDE_MEET), (label, MEET))
+
+
+@number(f"huge pages where objects are − all of them, {NONE}: {FREE_THREADED}", frame=TALK)
+def in_objects(runs: pd.DataFrame) -> Estimate | None:
+    """Of the huge pages that came, those in mappings where Python threads keep their objects: MiB of them less MiB of
+    all."""
+    columns = ("in_objects", "huge")
+    return difference(*(of_condition(talk(runs), FREE_THREADED, HUGE_NONE, column) for column in columns))
+
+
+@number(f"how much farther from the talk's print the calls are: {FREE_THREADED}, GIL off − on")
+def farther(session: Session) -> Interval | None:
+    """In logarithms: how much farther the talk's print is from what the calls saw grow with the GIL off than with it
+    on. What the talk's calls saw grow is its growth over its amplification."""
+    grown, factor = TERMINAL["3.14.0rc1"][2:]
+    seen = [alone(session, "inside", FREE_THREADED, condition) for condition in (HUGE, HUGE_KEPT)]
+    if not all(seen):
+        return None
+    off, on = (
+        one.interval.map(lambda mib: math.log(max(mib, 0.01))).distance(math.log(grown / factor)) for one in seen
+    )
+    return Interval(off.value - on.value, off.low - on.high, off.high - on.low)
+
+
+CAP = {"at": True, "below": False}
+
+
+@number("processes {reached} the cap of arenas: {label}", over={"reached": CAP, "label": PAIR})
+def at_the_cap(session: Session, label: str, reached: bool) -> Share | None:
+    """glibc made as many arenas as it may: one, the main one, was there before."""
+    arenas = chosen(session.frame(TALK), interpreter=label, condition=AS_RUN).arenas
+    return share(arenas >= looked_at(session)["arenas at most"] - 1, reached)
+
+
+HOW, WHOSE = {"ended well": True, "died": False}, {"the talk's worker": True, "our worker": False}
+
+
+@number(
+    "processes that {well} with {published}", frame="is the block asked for", over={"well": HOW, "published": WHOSE}
+)
+def ended(runs: pd.DataFrame, published: bool, well: bool) -> Share | None:
+    """With less room than one block."""
+    return share(chosen(runs, published=published).ended == "ok", well) if len(runs) else None
+
+
+def twins(runs: pd.DataFrame) -> dict[Which, Estimate]:
+    """The running A/A test, by interpreter and column: the talk's condition against a second copy of itself."""
+    tests = {
+        (label, column): difference(*(of_condition(runs, label, condition, column) for condition in (AGAIN, AS_RUN)))
+        for label in sorted(set(runs.interpreter))
+        for column in ("rss", "held")
+    }
+    return {which: test for which, test in tests.items() if test}
+
+
+@number("A/A tests", frame=TALK)
+@number("A/A tests that raised a false alarm", frame=TALK, beyond=0.0)
+@number("A/A tests that are off by what would matter", frame=TALK, beyond=ALARM)
+def equal_conditions(runs: pd.DataFrame, beyond: float | None = None) -> Counted | None:
+    """How many A/A tests of the talk's experiment there are, or how many are off by more than so many MiB."""
+    known = [test.interval for test in twins(talk(runs)).values() if test.interval.is_known]
+    off = [one for one in known if beyond is None or equal(one, 0, beyond) == NO]
+    return Counted(len(off)) if known else None
 
 
 def controls(session: Session) -> list[Control]:
@@ -49,242 +292,223 @@ def controls(session: Session) -> list[Control]:
             "A/A of the talk's experiment",
             f"{column} in MiB, the same − the same, on {label}",
             TALK,
-            found,
+            test,
             truth=0.0,
         )
-        for (label, column), found in results.twins(talk(session)).items()
+        for (label, column), test in twins(talk(session.frame(TALK))).items()
     ]
 
 
-def numbers(session: Session) -> Makers:
-    made: Makers = {}
-
-    def put(name: str, make: Callable, *arguments) -> None:
-        made[name] = partial(make, session, *arguments)
-
-    def split(name: str, other: str, make: Callable, *arguments) -> None:
-        """Processes to which something happened, and the others."""
-        put(name, share, True, make, *arguments)
-        put(other, share, False, make, *arguments)
-
-    put("arenas at most", lambda session: Counted(looked_at(session)["arenas at most"]))
-    for what in ("", " that raised a false alarm", " that are off by what would matter"):
-        put(f"A/A tests{what}", twins, what)
-    of_the_talk(put)
-    for label in (GIL, FREE_THREADED):
-        split(*(f"processes {one} the cap of arenas: {label}" for one in ("at", "below")), at_the_cap, label)
-    for whose, published in (("the talk's worker", True), ("our worker", False)):
-        split(f"processes that ended well with {whose}", f"processes that died with {whose}", ended_well, published)
-    put(f"amplification at 24 × 200 / at 2 × 10: {e.KEEPING}", of_grid, results.amplified, e.KEEPING)
-    by = "RSS grown by the native threads at 24 × 200"
-    cells = [
-        (FREE_THREADED, results.SMALLEST),
-        *((label, (24, n)) for label in (GIL, FREE_THREADED) for n in (10, 200)),
-    ]
-    for label, (python, native) in cells:
-        name = f"RSS grown by the native threads at {python} × {native}: {label}"
-        put(
-            name,
-            of_grid,
-            lambda cells, *cell: location(results.native_part(cells, *cell)),
-            label,
-            python,
-            native,
-        )
-    put(f"{by} minus 2 × 200: {FREE_THREADED}", of_grid, by_more_callers)
-    put(f"{by} − 2 × 200 − 24 × 10 + 2 × 10: {FREE_THREADED}", of_grid, results.interaction)
-    put(f"{by} minus 120 times that at 2 × 10: {FREE_THREADED}", of_grid, results.in_half_proportion)
-    for way in e.WORK.values():
-        for state, keep in (("all freed", False), ("a small entry left by each", True)):
-            put(f"MiB that stay, {way}, {state}", of_growth, way, keep, lambda part: results.positive(part, "grown"))
-            # A ratio, as growth differs many times over between processes.
-            left = f"left by malloc_trim / what stayed, {way}, {state}"
-            put(left, of_growth, way, keep, lambda part: ratio(part.trimmed.to_numpy(), part.grown.to_numpy()))
-        in_use = f"KiB in use, more than before, {way}"
-        put(in_use, of_growth, way, True, lambda part: location(1024 * part.more_in_use.to_numpy(dtype=float)))
-        later = f"processes that grew later, {way}", f"processes that grew no more, {way}"
-        split(*later, lambda session, way: results.grew_later(session.frame(GROWTH), way, True), way)
-    for (_, name), arm in RATED.items():
-        put(f"{name}: {arm} / glibc", over_glibc, name, arm)
-    for arm in e.ARMS:
-        put(f"{SERVER}: {arm} / glibc", over_glibc, SERVER, arm)
-        put(f"{SERVER}, MiB: {arm}", of_server, arm)
-    put("many short-lived threads, all freed: jemalloc / glibc", over_glibc, PEAK, "jemalloc", "end")
-    put(f"{LATENCY}: jemalloc / glibc", over_glibc, LATENCY, "jemalloc")
-    for work in e.WORK:
-        for name, column in (("MiB grown", "grown"), ("blocks/s", "blocks_per_second")):
-            for remedy in (*e.SETTINGS, *e.ALLOCATORS[1:]):
-                other = "glibc" if remedy in e.ALLOCATORS else "nothing"
-                put(f"{name}, {work}: {remedy} / {other}", over_nothing, remedy, work, column)
-    for (setting, other), case in HELD_BACK.items():
-        put(f"MiB held, {case}: {setting} minus {other}", held_back, setting, other, case)
-    return made
+# ---- the talk's matrix: Python threads and native ones
 
 
-def of_the_talk(put: Callable) -> None:
-    """The numbers of the talk's experiment under its conditions."""
-    free, gil = FREE_THREADED, GIL
-    pair, kept = f"{free} − {gil}", f"{free}, GIL on − {gil}"
-    none, meet = "grown without native threads, huge pages for all", "touched blocks, 8 × 50"
+def grid(runs: pd.DataFrame) -> pd.DataFrame:
+    """The talk's experiment over Python and native threads, one row for each process.
 
-    def less(name: str, column: str, one: results.Which, other: results.Which) -> None:
-        put(name, against, difference, column, one, other)
-
-    def over(name: str, column: str, one: results.Which, other: results.Which) -> None:
-        put(name, against, ratio, column, one, other)
-
-    less(f"VmRSS grown, as the talk ran it: {kept}", "vmrss", (free, KEPT), (gil, AS_RUN))
-    over(f"VmRSS grown, as the talk ran it: {free}, GIL on / {gil}", "vmrss", (free, KEPT), (gil, AS_RUN))
-    less(f"VmRSS grown, huge pages for all: {kept}", "vmrss", (free, HUGE_KEPT), (gil, HUGE))
-    less(f"VmRSS {none}: {kept}", "vmrss", (free, HUGE_NONE_KEPT), (gil, HUGE_NONE))
-    less(f"RSS {none}: {pair}", "rss", (free, HUGE_NONE), (gil, HUGE_NONE))
-    rss, held = ("RSS grown", "rss"), ("held by glibc", "held")
-    for (name, column), condition in ((rss, AS_RUN), (rss, NONE), (rss, HUGE), (held, HUGE)):
-        less(f"{name}, {condition}: {pair}", column, (free, condition), (gil, condition))
-    for condition in (AS_RUN, NONE):
-        for label in (gil, free):
-            put(f"RSS grown, {condition}: {label}", alone, "rss", label, condition)
-    for condition, without in ((HUGE, HUGE_NONE), (ASKED, NONE)):
-        by = f"RSS grown by the native threads, {condition}: {free}"
-        less(by, "rss", (free, condition), (free, without))
-    threads = e.TALK["python_threads"] * e.TALK["native_threads"]
-
-    def by_each(*rss) -> Estimate | None:
-        """For each of the native threads of all calls, where their blocks are asked for."""
-        return location(results.less(*rss) * 1024 / threads)
-
-    put(f"KiB by each native thread, {ASKED}: {free}", against, by_each, "rss", (free, ASKED), (free, NONE))
-    for condition in (KEPT, NO_HUGE, ONE_ARENA):
-        less(f"RSS grown, {condition} − {AS_RUN}: {free}", "rss", (free, condition), (free, AS_RUN))
-    inside = f"MiB inside the calls, huge pages for all: {free}"
-    put(f"{inside}, GIL off", alone, "inside", free, HUGE)
-    put(f"{inside}, GIL on", alone, "inside", free, HUGE_KEPT)
-    over(f"{inside}, GIL off / on", "inside", (free, HUGE), (free, HUGE_KEPT))
-    put(f"how much farther from the talk's print the calls are: {free}, GIL off − on", farther)
-    objects = f"huge pages where objects are − all of them, {NONE}: {free}"
-    put(objects, in_objects)
-    over(f"native threads at once, {meet}: {free} / {gil}", "at_once", (free, MEET), (gil, MEET))
-    over(f"held by glibc, {meet}: {free} / {gil}", "held", (free, MEET), (gil, MEET))
-    over(f"held by glibc, 400 native threads at once: {free} / {gil}", "held", (free, EQUAL), (gil, EQUAL))
-    over(f"native threads at once, {meet}, GIL released / kept: {gil}", "at_once", (gil, RELEASED), (gil, MEET))
-    for label in (gil, free):
-        name = f"held by glibc, {meet}, 64 arenas allowed / as many as here: {label}"
-        over(name, "held", (label, WIDE_MEET), (label, MEET))
+    amplification: growth of the process over the sum of what its calls saw grow, 0 where that is not above 0, as the
+    talk has it.
+    """
+    factors = ["build", "together", "python_threads", "native_threads", "round"]
+    runs = runs.reindex(columns=[*factors, *GROWN, "vmrss", "inside", "python_at_once"])
+    factor = (pd.to_numeric(runs.vmrss) / pd.to_numeric(runs.inside)).where(pd.to_numeric(runs.inside) > 0, 0.0)
+    return runs.assign(amplification=factor)
 
 
-def looked_at(session: Session) -> dict:
-    """What the chapter found here: see system.look."""
-    return session.observed("this system", session.interpreters)
+def less(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Difference process by process, as far as both go."""
+    n = min(len(left), len(right))
+    return left[:n] - right[:n]
 
 
-def not_built(session: Session, *labels: str) -> str | None:
-    """Why the extension in Rust is absent on one of these interpreters; None if it is there on all."""
-    absent = looked_at(session)["absent extension"]
-    return next((absent[label] for label in labels if label in absent), None)
+def native_part(cells: pd.DataFrame, build: str, python: int, native: int) -> np.ndarray:
+    """MiB of RSS in a cell of the grid, less what as many Python threads take without native ones, all of them there at
+    once."""
+    cells = chosen(cells, together=True, build=build, python_threads=python)
+    return less(*(chosen(cells, native_threads=threads).rss.to_numpy(dtype=float) for threads in (native, 0)))
 
 
-def talk(session: Session) -> pd.DataFrame:
-    return results.talk(session.frame(TALK))
+# The smallest and the largest cell of the matrix, and the factor of the products of both numbers.
+SMALLEST, LARGEST = e.CELLS[0], e.CELLS[-1]
+PRODUCT = LARGEST[0] * LARGEST[1] // (SMALLEST[0] * SMALLEST[1])
 
 
-def twins(session: Session, what: str) -> Counted | None:
-    """How many A/A tests of the talk's experiment there are, and how many are off."""
-    found = [one.interval for one in results.twins(talk(session)).values() if one.interval.is_known]
-    least = results.ALARM if "matter" in what else 0.0
-    off = [one for one in found if not what or equal(one, 0, least) == NO]
-    return Counted(len(off)) if found else None
-
-
-def alone(session: Session, column: str, label: str, condition: str) -> Estimate | None:
-    return location(results.of_condition(talk(session), label, condition, column))
-
-
-def against(session: Session, compare: Callable, column: str, *pair: results.Which) -> Estimate | str | None:
-    """Two conditions of the talk's experiment; where the system gave no huge pages, those with them say nothing."""
-    runs, labels = talk(session), [label for label, _ in pair]
-    if pair[0][1].startswith(HUGE) and not results.huge_pages(runs):
-        return not_built(session, *labels) or NO_HUGE_PAGES
-    return results.against(runs, compare, column, *pair) or not_built(session, *labels)
-
-
-def in_objects(session: Session) -> Estimate | None:
-    """Of the huge pages that came, those in mappings where Python threads keep their objects: MiB of them less MiB of
-    all."""
-    found = (results.of_condition(talk(session), FREE_THREADED, HUGE_NONE, column) for column in ("in_objects", "huge"))
-    return difference(*found)
-
-
-def farther(session: Session) -> Interval | None:
-    """In logarithms: how much farther the talk's print is from what the calls saw grow with the GIL off than with it
-    on."""
-    off, on = (alone(session, "inside", FREE_THREADED, condition) for condition in (HUGE, HUGE_KEPT))
-    if not (off and on):
-        return None
-    off, on = distance(off.interval), distance(on.interval)
-    return Interval(off.value - on.value, off.low - on.high, off.high - on.low)
-
-
-def distance(seen: Interval) -> Interval:
-    """From what the talk's calls saw grow, which is its growth over its amplification."""
-    grown, factor = results.TERMINAL["3.14.0rc1"][2:]
-    return seen.map(lambda mib: math.log(max(mib, 0.01))).distance(math.log(grown / factor))
-
-
-def share(session: Session, happened: bool, make: Callable, *arguments) -> Share | None:
-    events, trials = make(session, *arguments)
-    return Share(events if happened else trials - events, trials) if trials else None
-
-
-def at_the_cap(session: Session, label: str) -> tuple[int, int]:
-    """glibc made as many arenas as it may: one, the main one, was there before."""
-    arenas = chosen(talk(session), interpreter=label, condition=AS_RUN).arenas
-    return int((arenas >= looked_at(session)["arenas at most"] - 1).sum()), len(arenas)
-
-
-def ended_well(session: Session, published: bool) -> tuple[int, int]:
-    """With less room than one block."""
-    runs = session.frame("is the block asked for")
-    ended = runs[runs.published == published].ended if len(runs) else []
-    return sum(one == "ok" for one in ended), len(ended)
-
-
-def of_growth(session: Session, way: str, keep: bool, make: Callable) -> Made:
-    found = results.grown(session.frame(GROWTH))
-    return make(found[(found.way == way) & (found.keep == keep)])
-
-
-def of_grid(session: Session, make: Callable, build: str = FREE_THREADED, *cell: int) -> Estimate | str | None:
-    return make(results.grid(session.frame(GRID)), build, *cell) or not_built(session, FREE_THREADED)
+def by_native(cells: pd.DataFrame, build: str, cell: tuple[int, int]) -> Estimate | None:
+    return location(native_part(cells, build, *cell))
 
 
 def by_more_callers(cells: pd.DataFrame, build: str) -> Estimate | None:
-    (few, _), (many, native) = results.SMALLEST, results.LARGEST
-    return difference(*(results.native_part(cells, build, number, native) for number in (many, few)))
+    """MiB by the native threads in the largest cell, less what as many add to the fewest Python threads."""
+    return difference(*(native_part(cells, build, python, LARGEST[1]) for python in (LARGEST[0], SMALLEST[0])))
 
 
-def of_scenarios(session: Session, arm: str, make: Callable) -> Estimate | str | None:
-    """A number of an allocator, or why it is absent. make: of results.scenarios."""
-    found = make(results.scenarios(session.frame("scenarios")))
-    return found or looked_at(session)["absent allocators"].get(arm.partition(",")[0])
+def interaction(cells: pd.DataFrame, build: str) -> Estimate | None:
+    """MiB that both numbers add together beyond what each adds alone, from the smallest cell to the largest."""
+    (low, few), (high, many) = SMALLEST, LARGEST
+    wider, narrow = (
+        less(*(native_part(cells, build, python, native) for python in (high, low))) for native in (many, few)
+    )
+    return difference(wider, narrow)
 
 
-def over_glibc(session: Session, scenario: str, arm: str, column: str = "value") -> Estimate | str | None:
-    return of_scenarios(session, arm, lambda runs: results.over_glibc(runs, scenario, arm, column))
+def in_half_proportion(cells: pd.DataFrame, build: str) -> Estimate | None:
+    """MiB by the native threads in the largest cell, less what there would be if growth followed half of the
+    product."""
+    half = PRODUCT / 2
+    small, large = (Location.of(native_part(cells, build, *cell)) for cell in (SMALLEST, LARGEST))
+    if not min(small.n, large.n):
+        return None
+    expected = replace(small, centre=half * small.centre, error=half * small.error)
+    return estimates.difference(large, expected)
 
 
+def amplified(cells: pd.DataFrame, build: str) -> Estimate | None:
+    """What the talk's matrix draws: in the largest cell over the smallest, as run."""
+    cells = chosen(cells, together=False, build=build)
+    both = (chosen(cells, python_threads=python, native_threads=native) for python, native in (LARGEST, SMALLEST))
+    return ratio(*(cell.amplification.to_numpy() for cell in both))
+
+
+CELLS = {f"24 × {native}": (24, native) for native in (10, 200)}
+
+
+@number("amplification at 24 × 200 / at 2 × 10: {FREE_THREADED}, GIL on", make=amplified, build=e.KEEPING)
+@number(BY_NATIVE + " at 2 × 10: {FREE_THREADED}", make=by_native, cell=SMALLEST)
+@number(BY_NATIVE + " at {cell}: {build}", make=by_native, over={"build": PAIR, "cell": CELLS})
+@number(BY_NATIVE + " at 24 × 200 minus 2 × 200: {FREE_THREADED}", make=by_more_callers)
+@number(BY_NATIVE + " at 24 × 200 − 2 × 200 − 24 × 10 + 2 × 10: {FREE_THREADED}", make=interaction)
+@number(BY_NATIVE + " at 24 × 200 minus 120 times that at 2 × 10: {FREE_THREADED}", make=in_half_proportion)
+def of_grid(session: Session, make: Callable, build: str = FREE_THREADED, **cell) -> Estimate | str | None:
+    return make(grid(session.frame(GRID)), build, **cell) or not_built(session, FREE_THREADED)
+
+
+# ---- growth over time
+
+
+def proved(runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs, if `malloc` of each that ended well was that of the allocator asked for. Raises UserError if not."""
+    for run in runs[runs.ended == "ok"].itertuples():
+        asked = run.allocator if run.allocator == "glibc" else f"lib{run.allocator}.so"
+        if run.mapped != asked:
+            raise UserError(f"{asked} was to be preloaded, and process {run.process} ran on {run.mapped}.")
+    return runs
+
+
+def grown(runs: pd.DataFrame) -> pd.DataFrame:
+    """Rounds of allocation, one row for each process with its state after the last round, and MiB resident more than
+    before: grown at the end, idle after some time without work, trimmed after malloc_trim, peak at the most. more_held,
+    more_in_use, more_arenas: by glibc."""
+    before, end, trimmed = (
+        runs[runs.state == state].groupby("process").last() for state in ("before", "worked", "trimmed")
+    )
+    found = end.assign(grown=end.rss - before.rss, trimmed=trimmed.rss - before.rss, peak=end.peak - before.rss)
+    if (runs.state == "idle").any():
+        found["idle"] = runs[runs.state == "idle"].groupby("process").rss.last() - before.rss
+    for column in ("held", "in_use", "arenas"):
+        if column in runs:
+            found[f"more_{column}"] = end[column] - before[column]
+    return found.reset_index()
+
+
+ROUNDS = e.AMOUNT["rounds"]
+# MiB: what shows beside the process itself.
+SHOWS = 1.0
+WAYS = tuple(e.WORK.values())
+LEFT = {"way": WAYS, "keep": {"all freed": False, "a small entry left by each": True}}
+LATER = {"later": {"grew later": True, "grew no more": False}, "way": WAYS}
+
+
+@number("MiB that stay, {way}, {keep}", frame=GROWTH, over=LEFT)
+def stays(runs: pd.DataFrame, way: str, keep: bool) -> Interval | None:
+    return positive(chosen(grown(runs), way=way, keep=keep), "grown")
+
+
+@number("left by malloc_trim / what stayed, {way}, {keep}", frame=GROWTH, over=LEFT)
+def left_by_trim(runs: pd.DataFrame, way: str, keep: bool) -> Estimate | None:
+    """A ratio, as growth differs many times over between processes."""
+    part = chosen(grown(runs), way=way, keep=keep)
+    return ratio(part.trimmed.to_numpy(), part.grown.to_numpy())
+
+
+@number("KiB in use, more than before, {way}", frame=GROWTH, over={"way": WAYS})
+def more_in_use(runs: pd.DataFrame, way: str) -> Estimate | None:
+    return location(1024 * chosen(grown(runs), way=way, keep=True).more_in_use.to_numpy(dtype=float))
+
+
+@number("processes that {later}, {way}", frame=GROWTH, over=LATER)
+def grew_later(runs: pd.DataFrame, way: str, later: bool) -> Share | None:
+    """Processes in which the second half of the rounds made more than SHOWS resident, or did not."""
+    worked = chosen(runs, state="worked", way=way, keep=True)
+    half, end = (chosen(worked, done=done).set_index("process").rss for done in (ROUNDS // 2, ROUNDS))
+    return share(end - half > SHOWS, later)
+
+
+# ---- allocators and settings
+
+
+def scenarios(runs: pd.DataFrame) -> pd.DataFrame:
+    """The value of each process that decides its scenario. Columns scenario, arm, value, beside (another one, or NaN),
+    and end: MiB resident at the end, where memory is what is measured."""
+    parts = []
+    for name, value in DECIDES.items():
+        part = chosen(runs, scenario=name)
+        part = grown(part) if value in ("grown", "idle", "peak") else part
+        part = part.assign(value=part[value], beside=part.get(BESIDE.get(name, "")), end=part.get("grown"))
+        parts.append(part[["scenario", "arm", "value", "beside", "end"]].astype({"beside": float, "end": float}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def over_glibc(found: pd.DataFrame, scenario: str, arm: str, column: str = "value") -> Estimate | None:
+    """An allocator over glibc's in what decides a scenario, or in another column."""
+    return ratio(*(chosen(found, scenario=scenario, arm=one)[column].to_numpy() for one in (arm, "glibc")))
+
+
+SERVER, LATENCY = "long-lived server, RSS-sensitive", "latency-critical, multi-threaded"
+# A scenario and an arm.
+RATED = {
+    f"{scenario}: {arm}": (scenario, arm)
+    for scenario, arm in (*e.PREFERRED.items(), *((SERVER, arm) for arm in e.ARMS), (LATENCY, "jemalloc"))
+}
+RATED_FREED = {"many short-lived threads, all freed: jemalloc": ("tight memory limit", "jemalloc")}
+
+
+@number("{rated} / glibc", over={"rated": RATED})
+@number("{rated} / glibc", over={"rated": RATED_FREED}, column="end")
+def rated_over_glibc(session: Session, rated: tuple[str, str], column: str = "value") -> Estimate | str | None:
+    return over_glibc(scenarios(session.frame("scenarios")), *rated, column) or absent(session, rated[1])
+
+
+@number(SERVER + ", MiB: {arm}", over={"arm": list(e.ARMS)})
 def of_server(session: Session, arm: str) -> Interval | str | None:
     """What a server holds after a second without work."""
-    part = partial(chosen, scenario=SERVER, arm=arm)
-    return of_scenarios(session, arm, lambda runs: results.positive(part(runs), "value"))
+    part = chosen(scenarios(session.frame("scenarios")), scenario=SERVER, arm=arm)
+    return positive(part, "value") or absent(session, arm)
 
 
+REMEDIES = {
+    "work": list(e.WORK),
+    "column": {"MiB grown": "grown", "blocks/s": "blocks_per_second"},
+    "remedy": {
+        **{f"{setting} / nothing": setting for setting in e.SETTINGS},
+        **{f"{allocator} / glibc": allocator for allocator in e.ALLOCATORS[1:]},
+    },
+}
+
+
+@number("{column}, {work}: {remedy}", over=REMEDIES)
 def over_nothing(session: Session, remedy: str, work: str, column: str) -> Estimate | str | None:
     """A remedy over none, under one kind of work."""
-    runs = chosen(results.grown(session.frame("remedies")), work=work)
-    found = ratio(*(chosen(runs, remedy=one)[column].to_numpy() for one in (remedy, "nothing")))
-    return found or looked_at(session)["absent allocators"].get(remedy)
+    runs = chosen(grown(session.frame("remedies")), work=work)
+    compared = ratio(*(chosen(runs, remedy=one)[column].to_numpy() for one in (remedy, "nothing")))
+    return compared or absent(session, remedy)
 
 
-def held_back(session: Session, setting: str, other: str, case: str) -> Estimate | None:
-    runs = session.frame("thresholds")
-    return difference(*(chosen(runs, setting=one, case=case).held.to_numpy() for one in (setting, other)))
+# Which of two settings is compared with which, in which case.
+HELD_BACK = {
+    f"{case}: {setting} minus {other}": {"case": case, "settings": (setting, other)}
+    for case, setting, other in (("large, pinned", *e.SET[:2]), ("small", e.SET[3], e.SET[2]))
+}
+
+
+@number("MiB held, {held_back}", frame="thresholds", over={"held_back": HELD_BACK})
+def held_back(runs: pd.DataFrame, case: str, settings: tuple[str, str]) -> Estimate | None:
+    return difference(*(chosen(runs, setting=one, case=case).held.to_numpy() for one in settings))

@@ -12,7 +12,7 @@ from ffilab.measure.record import Record
 from ffilab.measure.session import Session
 from ffilab.page import draw
 from ffilab.setup.catalogue import GIL
-from notebooks.arrays import results
+from notebooks.arrays import numbers
 from notebooks.arrays.experiment import BUFFER, COPIED, DLPACK, IN_PLACE, PAIR, REFUSED, SHAPES, TOOLS, WAYS_OUT, WRONG
 
 # A colour and a letter for each fate: none is told by its colour alone.
@@ -46,26 +46,20 @@ def plot_prices(figure, found: pd.DataFrame) -> None:
 
 def costs(session: Session) -> pd.DataFrame:
     """ns of a call, in by shape and out, by tool and build."""
-    record, rows = session.timed("ways"), []
-    for tool, label in itertools.product([*TOOLS, BUFFER, DLPACK], PAIR):
-        arms = {**{f"in, {shape}": f"{tool}, in, {shape}" for shape in SHAPES}, "out": f"{tool}, out"}
-        rows.append(
-            {
-                "tool": tool,
-                "CPython": label,
-                **{column: cell(record, label, arm) for column, arm in arms.items()},
-                "n (layouts)": len(record.kept),
-            }
-        )
-    return pd.DataFrame(rows)
+    record, ways = session.timed("ways"), [*(f"in, {shape}" for shape in SHAPES), "out"]
+    return pd.DataFrame(
+        {"tool": tool, "CPython": label}
+        | {way: cell(record, label, f"{tool}, {way}") for way in ways}
+        | {"n (layouts)": len(record.kept)}
+        for tool, label in itertools.product([*TOOLS, BUFFER, DLPACK], PAIR)
+    )
 
 
 def cell(record: Record, label: str, arm: str) -> draw.Quantity | str:
-    """ns in words, or why there are none; a dash where nobody asked."""
+    """ns with their interval, or why there are none; a dash where nobody asked."""
     if not record.has(label, arm) and (label, arm) not in record.missing:
         return "–"
-    found = results.price(record, label, arm)
-    return found if isinstance(found, str) else draw.Quantity(found)
+    return draw.cell(numbers.price(record, label, arm))
 
 
 def plot_fates(figure, grid: pd.DataFrame) -> None:
@@ -85,7 +79,7 @@ def plot_fates(figure, grid: pd.DataFrame) -> None:
 def fate_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Which tools refuse, copy and misread each array."""
     heads = {"refused by": REFUSED, "copied by": COPIED, "read wrongly by": WRONG, "read in place by": IN_PLACE}
-    found = {head: results.by_fate(rows, fate) for head, fate in heads.items()}
+    found = {head: numbers.by_fate(rows, fate) for head, fate in heads.items()}
     well = chosen(rows, ended="ok")
     found["errors"] = chosen(well, fate=REFUSED).groupby("given").by.agg(lambda errors: sorted(set(errors)))
     return pd.DataFrame(

@@ -7,19 +7,17 @@ import pandas as pd
 import seaborn as sns
 
 from ffilab.judge import statistics
-from ffilab.judge.estimates import Interval, Location, Share
+from ffilab.judge.estimates import Interval
 from ffilab.judge.processes import chosen
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record
 from ffilab.page import draw
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
-from notebooks.races import results
+from notebooks.races import experiment as e
+from notebooks.races import numbers
 from notebooks.races.detection import TOOLS
-from notebooks.races.experiment import AGAIN, BORROWED, LOADERS, MODELS, STRESS, TESTS, WAYS, lets_others_in
-from notebooks.races.experiment import UNSAFE as UNSAFE_REMEDIES
-from notebooks.races.results import SAFE
+from notebooks.races.numbers import PAIR, SAFE, TEAM_SIZES
 
-PAIR = (GIL, FREE_THREADED)
 # When each remedy is the one to take.
 WHEN = {
     "no protection": "never, if two threads can meet there",
@@ -34,22 +32,22 @@ WHEN = {
 }
 
 
-def counted(name: str, bad: Share | None) -> dict[str, str]:
-    """Bad runs, each a process, of all, `7 of 30`; and in a column of its own the exact interval of their share."""
+def counted(title: str, runs: pd.DataFrame, column: str, **which) -> dict[str, str]:
+    """Runs that went wrong (`column` is not zero), each a process, of all: `7 of 30`; and in a column of its own the
+    exact interval of their share."""
+    bad = numbers.bad(runs, column, **which)
     share = bad and bad.at()
     return {
-        name: draw.NOT_MEASURED if bad is None else str(bad),
-        f"{name}: share": f"{share.low:.0%} to {share.high:.0%}" if share else "",
+        title: str(bad or draw.NOT_MEASURED),
+        f"{title}: share": f"{share.low:.0%} to {share.high:.0%}" if share else "",
     }
 
 
-def mean_words(frame: pd.DataFrame, column: str, unit: str, factor: float = 1, **which) -> draw.Quantity | str:
+def mean_words(frame: pd.DataFrame, column: str, unit: str, factor: float = 1, **which) -> draw.Quantity:
     """Mean over all runs with its interval; what is counted cannot be below zero."""
-    rows = chosen(frame, **which)
-    if rows.empty:
-        return draw.NOT_MEASURED
-    found = Location.mean(rows[column].to_numpy(dtype=float)).at()
-    return draw.Quantity(Interval(found.value, max(0.0, found.low), found.high), unit, factor)
+    mean = numbers.mean(chosen(frame, **which)[column].to_numpy(dtype=float))
+    shown = mean and Interval(mean.centre, max(0.0, mean.interval.low), mean.interval.high)
+    return draw.Quantity(shown, unit, factor)
 
 
 # Two threads, three instructions each, and the number in memory below them: what happens at each step.
@@ -95,9 +93,9 @@ def as_run_table(runs: pd.DataFrame) -> pd.DataFrame:
 
     def row(runs: pd.DataFrame, what: str, **which) -> dict:
         column, unit, factor = ("created", "dollars", 1) if what in ACCOUNTS else ("lost", "%", 100)
-        means = pd.DataFrame({"mean": results.by_process(runs, column, what=what, **which)})
+        means = pd.DataFrame({"mean": numbers.by_process(runs, column, what=what, **which)})
         return {
-            **counted("runs that went wrong", results.bad_processes(runs, column, what=what, **which)),
+            **counted("runs that went wrong", runs, column, what=what, **which),
             "lost, or made from nothing, mean": mean_words(means, "mean", unit, factor),
             "published (3.13.5)": PUBLISHED[what][which["interpreter"].endswith("off")],
         }
@@ -113,30 +111,29 @@ def crossed_table(crossed: pd.DataFrame) -> pd.DataFrame:
     def row(crossed: pd.DataFrame, **which) -> dict:
         unsafe = {**which, "variant": "unsafe"}
         part, pairs = chosen(crossed, **unsafe), which["threads"] * (which["threads"] - 1) / 2
-        lets_in = lets_others_in(which["interpreter"], which["way"])
-        safe = results.bad_processes(crossed, "lost", variant=SAFE, **which) if lets_in else None
         return {
-            **counted("runs that lost updates", results.bad_processes(crossed, "lost", **unsafe)),
+            **counted("runs that lost updates", crossed, "lost", **unsafe),
             "mean of all runs, %": mean_words(crossed, "lost", "", 100, **unsafe),
-            "met": str(results.met(part)),
+            "met": str(numbers.met(part)),
             "pairs at once": f"{part.pairs.mean() * pairs:,.2g}",
             "overlap, %": f"{100 * part.overlapped.median():.0f}",
-            "safe: lost updates": str(safe or "–"),
+            # A lock is tried where a second thread can come.
+            "safe: lost updates": str(numbers.bad(crossed, "lost", variant=SAFE, **which) or "–"),
         }
 
-    return draw.summary(crossed, {"interpreter": (), "way": WAYS, "threads": results.TEAM_SIZES}, row, "")
+    return draw.summary(crossed, {"interpreter": (), "way": e.WAYS, "threads": TEAM_SIZES}, row, "")
 
 
 def plot_crossed(figure, crossed: pd.DataFrame) -> None:
     """Each run of the unsafe counter as one point, by way, build and number of threads. Nothing is averaged."""
-    for axes, threads in zip(figure.subplots(1, 2, sharey=True), results.TEAM_SIZES, strict=True):
+    for axes, threads in zip(figure.subplots(1, 2, sharey=True), TEAM_SIZES, strict=True):
         rows = chosen(crossed, interpreter=PAIR, variant="unsafe", threads=threads)
         sns.stripplot(
             rows.assign(lost=100 * rows.lost),
             x="lost",
             y="way",
             hue="interpreter",
-            order=list(WAYS),
+            order=list(e.WAYS),
             hue_order=list(PAIR),
             dodge=True,
             jitter=0.15,
@@ -144,7 +141,7 @@ def plot_crossed(figure, crossed: pd.DataFrame) -> None:
             size=4,
             ax=axes,
             palette=draw.PALETTE[:2],
-            legend=threads == results.TEAM_SIZES[0],
+            legend=threads == TEAM_SIZES[0],
         )
         axes.set(xlabel=f"updates lost in one run, %\n{threads} threads", ylabel="")
         axes.set_xlim(-0.03 * max(1, 100 * rows.lost.max()), None)
@@ -203,29 +200,28 @@ PUBLISHED_MATRIX = {"thread-safe": ("Safe", "Safe"), "unsafe": ("Race!", "Uncert
 
 def matrix_table(crossed: pd.DataFrame) -> pd.DataFrame:
     """A18: the talk's matrix, each cell with the processes that were counted in it: by kind of run, never pooled."""
-    rows = []
-    for label in results.labels(crossed):
-        kinds = product((("thread-safe", SAFE), ("unsafe", results.UNSAFE)), results.calls(label).items())
-        for (function, variants), (call, ways) in kinds:
-            which = {"interpreter": label, "way": ways, "variant": variants}
-            row = {"function": f"{function}, {call}", "CPython": label}
-            shares = {n: results.bad_processes(crossed, "lost", threads=n, **which) for n in results.TEAM_SIZES}
-            for threads, share in shares.items():
-                row |= counted(f"{threads} threads", share)
-            if all(shares.values()):
-                rows.append({**row, "the talk": PUBLISHED_MATRIX[function][not BY_LABEL[label].free_threaded]})
-    return pd.DataFrame(rows).sort_values("function", ignore_index=True, kind="stable")
+
+    def row(crossed: pd.DataFrame, function: str, interpreter: str) -> dict[str, str]:
+        part, cells = chosen(crossed, function=function, interpreter=interpreter), {}
+        for threads in TEAM_SIZES:
+            cells |= counted(f"{threads} threads", part, "lost", threads=threads)
+        kind = function.partition(",")[0]
+        return {**cells, "the talk": PUBLISHED_MATRIX[kind][not BY_LABEL[interpreter].free_threaded]}
+
+    kinds = crossed.variant.isin(SAFE).map({True: "thread-safe", False: "unsafe"})
+    calls = pd.Series(map(numbers.call_of, crossed.interpreter, crossed.way), crossed.index)
+    return draw.summary(crossed.assign(function=kinds + ", " + calls), {"function": (), "interpreter": ()}, row, "")
 
 
 def by_call(runs: pd.DataFrame, of: str, column: str) -> pd.DataFrame:
     """Runs that went wrong, one row for each kind (`of`), by build and loader."""
 
     def row(runs: pd.DataFrame, **which) -> dict[str, str]:
-        found = {}
-        for label, loader in product(results.labels(runs), LOADERS):
-            bad = results.bad_processes(runs, column, interpreter=label, loader=loader, **which)
-            found |= counted(f"{label}, {loader.removeprefix('ctypes ')}", bad)
-        return found
+        cells = {}
+        for label, loader in product(numbers.labels(runs), e.LOADERS):
+            title = f"{label}, {loader.removeprefix('ctypes ')}"
+            cells |= counted(title, runs, column, interpreter=label, loader=loader, **which)
+        return cells
 
     return draw.summary(runs, {of: dict.fromkeys(runs[of])}, row, "")
 
@@ -239,7 +235,7 @@ def plot_payments(figure, payments: pd.DataFrame) -> None:
     axes = figure.subplots()
     # As close as the axis shows it: linear up to 100 ns, and logarithmic beyond.
     line = np.append(np.linspace(0, 100, 100), np.geomspace(100, payments.window_ns.max(), 400))
-    axes.plot(line / 1000, 100 * results.model_of_payments(line), label="model: the window alone", linestyle="--")
+    axes.plot(line / 1000, 100 * numbers.model_of_payments(line), label="model: the window alone", linestyle="--")
     errors = [100 * (payments.value - payments.low), 100 * (payments.high - payments.value)]
     axes.errorbar(payments.window_ns / 1000, 100 * payments.value, yerr=errors, fmt="o", capsize=4, label="measured")
     axes.set_xscale("symlog", linthresh=0.1)
@@ -252,7 +248,7 @@ def plot_payments(figure, payments: pd.DataFrame) -> None:
 
 def bytecode_words(statement: str, instructions: pd.DataFrame) -> str:
     """The caption of a statement's instructions."""
-    between = results.hand_overs_between(instructions)
+    between = numbers.hand_overs_between(instructions)
     return f"`{statement}`: {between} place(s) between reading and writing where the GIL may go."
 
 
@@ -266,65 +262,69 @@ def python_table(python: pd.DataFrame) -> pd.DataFrame:
     """C7: runs in which Python statements lost updates, by switch interval and build."""
 
     def row(python: pd.DataFrame, **which) -> dict:
-        found = {}
-        for label in results.labels(python):
-            found |= counted(label, results.bad_processes(python, "lost", interpreter=label, **which))
-            found[f"{label}: lost, mean"] = mean_words(python, "lost", "%", 100, interpreter=label, **which)
-        return found
+        cells = {}
+        for label in numbers.labels(python):
+            cells |= counted(label, python, "lost", interpreter=label, **which)
+            cells[f"{label}: lost, mean"] = mean_words(python, "lost", "%", 100, interpreter=label, **which)
+        return cells
 
     by = {name: dict.fromkeys(python[name]) for name in ("interval", "statement")}
-    found = draw.summary(python, by, row, "").rename(columns={"interval": "switch interval"})
-    return found[["statement", *found.columns.drop("statement")]]
+    table = draw.summary(python, by, row, "").rename(columns={"interval": "switch interval"})
+    return table[["statement", *table.columns.drop("statement")]]
 
 
 def borrowed_table(runs: pd.DataFrame) -> pd.DataFrame:
     """How the processes that read without holding a reference ended."""
-    rows = []
-    for what in BORROWED:
-        row = {"function": what}
-        for label in results.labels(runs):
+
+    def row(runs: pd.DataFrame, what: str) -> dict[str, str]:
+        cells = {}
+        for label in numbers.labels(runs):
             ends = chosen(runs, interpreter=label, what=what).ended.value_counts()
-            row[f"CPython {label}"] = ", ".join(f"{count} × {ended}" for ended, count in ends.items())
-            bad = Share(int(ends.drop("ok", errors="ignore").sum()), int(ends.sum())).at()
-            row[f"CPython {label}: not ok"] = f"{bad.low:.0%} to {bad.high:.0%}"
-        rows.append(row)
-    return pd.DataFrame(rows)
+            cells[f"CPython {label}"] = ", ".join(f"{count} × {ended}" for ended, count in ends.items())
+            bad = numbers.ended(runs, label, what).at()
+            cells[f"CPython {label}: not ok"] = f"{bad.low:.0%} to {bad.high:.0%}"
+        return cells
+
+    return draw.summary(runs, {"what": e.BORROWED}, row, "").rename(columns={"what": "function"})
 
 
 def remedies(record: Record) -> list[str]:
     """What was timed, by name, also what a reader has added; without the instrument's own loops and the copy for the
     A/A test."""
     names = dict.fromkeys(cell.partition("/")[2] for cell in record.loops)
-    return [name for name in names if not name.startswith((EMPTY, "control")) and name != AGAIN]
+    return [name for name in names if not name.startswith((EMPTY, "control")) and name != e.AGAIN]
 
 
 def remedies_table(record: Record, rivals: pd.DataFrame) -> pd.DataFrame:
     """What each remedy costs, alone and with others. No Python is in its loop, so there is no empty loop to take
     off."""
-    rows = []
-    for name in remedies(record):
-        row = {"remedy": name + (" (not safe)" if name in UNSAFE_REMEDIES else "")}
-        for label in record.interpreters:
-            row[f"alone, {label}, ns"] = draw.Quantity(statistics.per_call(record, (label, name)))
-        for threads in sorted(rivals.threads.unique()):
-            found = results.operation(rivals, name, int(threads))
-            row[f"{threads} threads together, {FREE_THREADED}: one every, ns"] = draw.Quantity(found)
-        rows.append({**row, "when": WHEN.get(name, "")})
-    return pd.DataFrame(rows)
+
+    def row(_, remedy: str) -> dict:
+        return {
+            **{f"alone, {label}, ns": statistics.per_call(record, (label, remedy)) for label in record.interpreters},
+            **{
+                f"{n} threads together, {FREE_THREADED}: one every, ns": numbers.operation(rivals, remedy, int(n))
+                for n in sorted(rivals.threads.unique())
+            },
+            "when": WHEN.get(remedy, ""),
+        }
+
+    names = remedies(record)
+    table = draw.summary(pd.DataFrame({"remedy": names}), {"remedy": names}, row, "")
+    return table.assign(remedy=[name + " (not safe)" * (name in e.UNSAFE) for name in names])
 
 
 def price_rows(record: Record, rivals: pd.DataFrame) -> pd.DataFrame:
     """What is drawn of it: one thread and two, without the GIL."""
-    found = [
-        (name, how, one)
-        for name in remedies(record)
-        for how, one in (
-            ("one thread", statistics.per_call(record, (FREE_THREADED, name))),
-            ("two threads together", results.operation(rivals, name, results.TEAM_SIZES[0])),
-        )
-        if one is not None
-    ]
-    return pd.DataFrame([{"remedy": name, "threads": how, **vars(one)} for name, how, one in found])
+    prices = {
+        "one thread": lambda name: statistics.per_call(record, (FREE_THREADED, name)),
+        "two threads together": lambda name: numbers.operation(rivals, name),
+    }
+    return pd.DataFrame(
+        {"remedy": name, "threads": how, **vars(one)}
+        for name, (how, price) in product(remedies(record), prices.items())
+        if (one := price(name))
+    )
 
 
 def plot_prices(figure, prices: pd.DataFrame) -> None:
@@ -334,24 +334,19 @@ def plot_prices(figure, prices: pd.DataFrame) -> None:
     axes.set(xlabel="ns for each operation, without the GIL", xlim=(0, None))
 
 
-def in_words(rows: pd.DataFrame, unit: str, factor: float = 1) -> str:
-    """Such a picture in words: what a row is of, and its value with its interval."""
-    of = [column for column in rows if column not in ("value", "low", "high", "n", "model")]
-    return "; ".join(
-        f"{', '.join(str(row[name]) for name in of)}: {draw.text(Interval(row.value, row.low, row.high), unit, factor)}"
-        for _, row in rows.iterrows()
-    )
-
-
 def detection_table(found: pd.DataFrame) -> pd.DataFrame:
     """What both tools say of each variant, with what is true of it."""
-    said = {(row.variant, row.tool): row.found for row in found.itertuples()}
-    yes = ("no", "yes")
-    return pd.DataFrame(
-        {"variant": variant, "data race": yes[race], "can be wrong": yes[wrong]}
-        | {tool: results.verdict_on_tool(said[variant, tool], race) for tool in TOOLS}
-        for variant, (race, wrong) in STRESS.items()
-    )
+
+    def row(found: pd.DataFrame, variant: str) -> dict[str, str]:
+        race, wrong = e.STRESS[variant]
+        answers = {row.tool: row.found for row in chosen(found, variant=variant).itertuples()}
+        cells = {"data race": "yes" if race else "no", "can be wrong": "yes" if wrong else "no"}
+        for tool in TOOLS:
+            outcome = numbers.outcome(answers[tool], race)
+            cells[tool] = answers[tool] + (f" ({outcome})" if outcome in ("missed", "false alarm") else "")
+        return cells
+
+    return draw.summary(found, {"variant": e.STRESS}, row, "")
 
 
 def telling(table: pd.DataFrame) -> pd.Series:
@@ -363,13 +358,13 @@ def telling(table: pd.DataFrame) -> pd.Series:
 
 def parallel_table(runs: pd.DataFrame) -> pd.DataFrame:
     """The outcome of each test on each build."""
-    outcomes = runs.pivot(index="test", columns="interpreter", values="outcome").loc[list(TESTS)]
+    outcomes = runs.pivot(index="test", columns="interpreter", values="outcome").loc[list(e.TESTS)]
     return outcomes.add_prefix("CPython ").rename_axis(columns=None).reset_index()
 
 
 def explored_table(found: pd.DataFrame) -> pd.DataFrame:
     """What loom tried, and what went wrong."""
-    table = found.set_index("case").loc[list(MODELS), ["executions", "failure"]].fillna("none").reset_index()
+    table = found.set_index("case").loc[list(e.MODELS), ["executions", "failure"]].fillna("none").reset_index()
     failed = r".*failed: (.*?)\s+left: (\S+)\s+right: (\S+).*"
     table = table.rename(columns={"executions": "tried"})
     return table.assign(failure=table.failure.str.replace(failed, r"\1: \2, and not \3", regex=True))

@@ -1,108 +1,49 @@
-"""The numbers of the chapter "Races", by name, and its own controls. The rules: claims.toml, sentences.toml."""
+"""What the records of the chapter "Races" say, its numbers by name: what was lost, made from nothing, or found, and how
+often; and its own controls. The rules: claims.toml, sentences.toml."""
 
-from collections.abc import Callable
-from functools import partial
-from itertools import product
+import math
 
+import numpy as np
 import pandas as pd
 
+from ffilab.judge import estimates
 from ffilab.judge.controls import Check
-from ffilab.judge.estimates import Counted, Estimate, Interval, Location, Share
-from ffilab.judge.numbers import Makers
+from ffilab.judge.estimates import LEVEL, Counted, Interval, Location, Share
+from ffilab.judge.numbers import Declarations
 from ffilab.judge.processes import chosen, difference, interval_of
+from ffilab.judge.questions import OPEN, above
 from ffilab.measure.session import Session
-from ffilab.setup.catalogue import FREE_THREADED, GIL
-from notebooks.races import results
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
+from notebooks.races import experiment as e
 from notebooks.races.detection import CLEAN, RACE, TOOLS
-from notebooks.races.experiment import AS_IN_THE_POST, AS_RUN, THREADS, lets_others_in
-from notebooks.races.results import CDLL, KEEPING, NARROW_NS, PYDLL, RELEASING, SAFE, TEAM_SIZES, UNSAFE, WIDE_NS
 
-PAIR, TWO = (GIL, FREE_THREADED), TEAM_SIZES[0]
-BORROWED, STRONG = "PyList_GetItem (borrowed)", "PyList_GetItemRef (strong)"
-# What of the talk's program goes wrong, and the column that is not zero then.
-WRONG_AS_RUN = {"unsafe counter": "lost", "bank": "created", "fast bank": "created"}
+PAIR = (GIL, FREE_THREADED)
+CROSSED, TRIALS, WINDOW = "counter, crossed", "trials", "width of the window"
+COPIES = [("atomic", e.AGAIN)]
+UNSAFE, SAFE = e.VARIANTS[:1], e.VARIANTS[1:]
+KEEPING, RELEASING = ([way for way, releases in e.WAYS.items() if releases == which] for which in (False, True))
+PYDLL, CDLL = e.LOADERS
+DOLLARS = 1000
+# The kinds of runs of the crossed counter, by their number of threads. They are never pooled.
+TEAM_SIZES = (e.TWO["threads"], e.THREADS)
+# Of the runs whose call lets others in, so many should have met.
+MUST_MEET = 0.9
+# Two of WINDOWS_NS, one ten times as wide as the other: at both, the model's share is well above what check and act
+# take.
+NARROW_NS, WIDE_NS = 1_000, 10_000
 # Of threads together: those whose price the prose compares.
 REMEDIES = ("atomic", "sharded, 16 atomics", "read under a PyMutex", "read an immutable snapshot")
+# What is said of fifty threads: a column of the runs, and what it is multiplied by.
+OF_FIFTY = {
+    "loss": {"column": "lost"},
+    "overlapping pairs": {"column": "pairs", "factor": e.THREADS * (e.THREADS - 1) / 2},
+}
+number = Declarations()
 
 
-def controls(session: Session) -> list[Check]:
-    """Did the threads of the crossed counter meet, where they could?"""
-    return results.calibrated(session.frame("counter, crossed"))
-
-
-def numbers(session: Session) -> Makers:
-    parts = of_the_rules, as_run, of_the_counter, of_the_crowds, of_the_bank, of_the_tools
-    made = {name: make for part in parts for name, make in part(session).items()}
-    for what, column in (("µs to start a thread", "start"), ("µs of one call of the talk's counter", "call")):
-        made[f"{what}: {FREE_THREADED}"] = partial(microseconds, session, column)
-    for what, make in (
-        ("rounds paid twice in a window of no width", lambda found: Interval.of(found.iloc[0])),
-        ("windows", lambda found: Counted(len(found))),
-        ("windows missed by the window alone", lambda found: Counted(results.missed(found))),
-    ):
-        made[what] = lambda make=make: make(results.payments(session.frame("width of the window")))
-    made[f"runs with a wrong last error, global, {PYDLL}, {GIL}"] = partial(
-        bad, session, "more kinds", "wrong", interpreter=GIL, loader=PYDLL, kind="last error, global"
-    )
-    for label in PAIR:
-        made[f"processes that a borrowed reference ended: {label}"] = partial(ended, session, label, BORROWED)
-    made[f"processes that a strong reference ended: {FREE_THREADED}"] = partial(ended, session, FREE_THREADED, STRONG)
-    for remedy in REMEDIES:
-        made[f"ns for one of two threads together: {remedy}"] = lambda remedy=remedy: results.operation(
-            session.frame("remedies with rivals"), remedy, 2
-        )
-    return made
-
-
-def bad(session: Session, title: str, column: str, rows=None, disturbed=False, **which) -> Share | None:
-    """Runs of an experiment that went wrong (`column` is not zero), among the `rows` that `which` chooses."""
-    frame = session.frame(title, disturbed=disturbed)
-    return results.bad_processes(rows(frame) if rows else frame, column, **which) if len(frame) else None
-
-
-def ended(session: Session, label: str, what: str) -> Share | None:
-    """Processes of the references that are borrowed, or not, that did not end well. An event counts, whatever else
-    ran."""
-    runs = session.frame("borrowed references", disturbed=True)
-    runs = runs[(runs.interpreter == label) & (runs.what == what)] if len(runs) else runs
-    return Share(int((runs.ended != "ok").sum()), len(runs)) if len(runs) else None
-
-
-def of_the_rules(session: Session) -> Makers:
-    """What claims ask to happen or never to happen: an event counts, whatever else ran, and so does a trial without
-    one."""
-    made: Makers = {}
-
-    def events(name: str, title: str, column: str, rows: Callable | None = None, **which) -> None:
-        made[name] = partial(bad, session, title, column, rows, disturbed=True, **which)
-
-    for variant, label in (*((variant, FREE_THREADED) for variant in UNSAFE + SAFE), ("unsafe", GIL)):
-        rows = partial(results.counter_trials, label=label, way=PYDLL, variant=variant)
-        events(f"bad runs: {variant}, PyDLL, {label}", "trials", "lost", rows)
-    rows = partial(results.counter_trials, label=GIL, way=CDLL, variant="unsafe")
-    events(f"bad runs: unsafe, ctypes CDLL, {GIL}", "trials", "lost", rows)
-    for case, label in (("unsafe", FREE_THREADED), ("unsafe", GIL), ("safe", FREE_THREADED)):
-        which = {"interpreter": label, "case": case}
-        events(f"bad accounts: {case}, PyDLL, {label}", "trials", "created", results.money, **which)
-    for name, of_the_post in (("switch interval 1 µs", False), ("a loop of 1,000", True)):
-        which = {"interpreter": GIL, "statement": "total += 1"}
-        events(f"bad runs: total += 1, {name}, {GIL}", "trials", "lost", partial(loop, of_the_post), **which)
-    for label, statement in product(PAIR, ("total += 1", "total += one()")):
-        which = {"interpreter": label, "statement": statement, "interval": "1 µs"}
-        events(f"bad runs: {statement}, {label}", "total += 1", "lost", **which)
-    for label, gil in zip(PAIR, ("on", "off")):
-        which = {"interpreter": label, "gil": gil, "what": "fast bank"}
-        events(f"bad runs as the talk ran it: fast bank, {label}", AS_RUN, "created", **which)
-    made[f"updates lost, mean over all runs: unsafe, PyDLL, {FREE_THREADED}"] = lambda: mean(
-        results.counter_trials(session.frame("trials"), FREE_THREADED, PYDLL, "unsafe").lost
-    )
-    made["rounds that are hit in a window of 10 µs, less those in one of 1 µs"] = partial(wider, session)
-    return made
-
-
-def loop(of_the_post: bool, trials: pd.DataFrame) -> pd.DataFrame:
-    """Trials of the post's short loop, or of ours."""
-    return trials[(trials.loops == AS_IN_THE_POST["loops"]) == of_the_post]
+def labels(runs: pd.DataFrame) -> list[str]:
+    """The interpreters of an experiment, in order."""
+    return sorted(runs.interpreter.unique())
 
 
 def mean(values) -> Location | None:
@@ -111,134 +52,385 @@ def mean(values) -> Location | None:
     return Location.mean(values) if len(values) else None
 
 
-def wider(session: Session) -> Estimate | None:
+@number("lossy runs: {variant}", frame="counter in Rust", over={"variant": list(e.RUST)[:2]}, column="lost")
+def bad(runs: pd.DataFrame, column: str, **which) -> Share | None:
+    """Processes in which something went wrong (`column` is not zero), among all; None if there are none of the kind.
+
+    A process is one trial: several of its rows that `which` chooses are bad once, and not several times.
+    """
+    if runs.empty:
+        return None
+    rows = chosen(runs, **which)
+    processes = rows.process.nunique()
+    return Share(rows.process[rows[column] != 0].nunique(), processes) if processes else None
+
+
+# ---- what claims ask to happen or never to happen: an event counts, whatever else ran, and so does a trial without one
+
+# Counters of the trials: a build, a way of calling, a variant.
+COUNTERS = {f"{variant}, PyDLL, {FREE_THREADED}": (FREE_THREADED, PYDLL, variant) for variant in e.VARIANTS}
+COUNTERS |= {f"unsafe, PyDLL, {GIL}": (GIL, PYDLL, "unsafe"), f"unsafe, ctypes CDLL, {GIL}": (GIL, CDLL, "unsafe")}
+
+
+@number("bad runs: {counter}", frame=TRIALS, disturbed=True, over={"counter": COUNTERS})
+def bad_counters(trials: pd.DataFrame, counter: tuple[str, str, str]) -> Share | None:
+    return bad(counter_trials(trials, *counter), "lost")
+
+
+@number("updates lost, mean over all runs: unsafe, PyDLL, {FREE_THREADED}", frame=TRIALS)
+def lost_in_trials(trials: pd.DataFrame) -> Location | None:
+    return mean(counter_trials(trials, FREE_THREADED, PYDLL, "unsafe").lost)
+
+
+def counter_trials(trials: pd.DataFrame, label: str, way: str, variant: str) -> pd.DataFrame:
+    """The trials of one counter. Threads that did not meet cannot try a lock: of locks only those count in which all
+    met."""
+    rows = chosen(trials, interpreter=label, way=way, variant=variant)
+    return rows[rows.met == 1] if variant in SAFE else rows
+
+
+def money(bank: pd.DataFrame) -> pd.DataFrame:
+    """The bank, with the dollars that each run `created` from nothing."""
+    return bank.assign(created=bank.balance + bank.withdrawn - DOLLARS)
+
+
+@number("bad accounts: unsafe, PyDLL, {label}", frame=TRIALS, disturbed=True, over={"label": PAIR}, case="unsafe")
+@number("bad accounts: safe, PyDLL, {FREE_THREADED}", frame=TRIALS, disturbed=True, label=FREE_THREADED, case="safe")
+def bad_accounts(trials: pd.DataFrame, label: str, case: str) -> Share | None:
+    return bad(money(trials), "created", interpreter=label, case=case)
+
+
+LOOPS = {"switch interval 1 µs": False, "a loop of 1,000": True}
+
+
+@number("bad runs: total += 1, {of_the_post}, {GIL}", frame=TRIALS, disturbed=True, over={"of_the_post": LOOPS})
+def bad_loops(trials: pd.DataFrame, of_the_post: bool) -> Share | None:
+    """Trials of the post's short loop, or of ours."""
+    loops = trials[(trials.loops == e.AS_IN_THE_POST["loops"]) == of_the_post]
+    return bad(loops, "lost", interpreter=GIL, statement="total += 1")
+
+
+STATEMENTS = {"label": PAIR, "statement": e.STATEMENTS}
+
+
+@number("bad runs: {statement}, {label}", frame="total += 1", disturbed=True, over=STATEMENTS)
+def bad_statements(runs: pd.DataFrame, label: str, statement: str) -> Share | None:
+    return bad(runs, "lost", interpreter=label, statement=statement, interval="1 µs")
+
+
+@number("rounds that are hit in a window of 10 µs, less those in one of 1 µs", frame=WINDOW)
+def wider(runs: pd.DataFrame) -> Location | None:
     """Share of rounds in which both were paid, in a wide window less in a narrow one, process by process."""
-    runs = session.frame("width of the window")
-    wide, narrow = (runs[runs.window_ns == width] for width in (WIDE_NS, NARROW_NS))
-    return difference(wide.share.to_numpy(), narrow.share.to_numpy())
+    return difference(*(runs[runs.window_ns == width].share.to_numpy() for width in (WIDE_NS, NARROW_NS)))
 
 
-def as_run(session: Session) -> Makers:
-    """The talk's own program. Each process has five rounds."""
-    off = {"interpreter": FREE_THREADED, "gil": "off"}
-    average = partial(mean_as_run, session, **off)
-    made: Makers = {
-        f"updates lost, as the talk ran it, mean of five rounds: {FREE_THREADED}": partial(
-            average, "lost", what="unsafe counter"
-        ),
-        f"withdrawals, as the talk ran it: {FREE_THREADED}": partial(average, "withdrawals", what="bank"),
-        f"rounds that race, as the talk ran it: {FREE_THREADED}": partial(average, "raced", what="fast bank"),
-    }
-    for what in ("unsafe counter", "bank"):
-        made[f"runs of the talk's {what} that went wrong: {FREE_THREADED}"] = partial(
-            bad, session, AS_RUN, WRONG_AS_RUN[what], what=what, **off
-        )
-    made["runs that went wrong with the GIL, as the talk ran it"] = partial(
-        bad,
-        session,
-        AS_RUN,
-        "wrong",
-        lambda runs: runs.assign(wrong=(runs[["lost", "created"]].fillna(0) != 0).any(axis=1)),
-        gil="on",
-    )
-    return made
+# ---- the talk's own program, of which each process has five rounds
+
+OFF = {"interpreter": FREE_THREADED, "gil": "off"}
 
 
-def mean_as_run(session: Session, column: str, **which) -> Location | None:
+@number("bad runs as the talk ran it: fast bank, {GIL}", frame=e.AS_RUN, disturbed=True, gil="on", interpreter=GIL)
+@number("bad runs as the talk ran it: fast bank, {FREE_THREADED}", frame=e.AS_RUN, disturbed=True, **OFF)
+def bad_fast_banks(runs: pd.DataFrame, **which) -> Share | None:
+    return bad(runs, "created", what="fast bank", **which)
+
+
+@number("runs of the talk's unsafe counter that went wrong: {FREE_THREADED}", frame=e.AS_RUN, what="unsafe counter")
+@number("runs of the talk's bank that went wrong: {FREE_THREADED}", frame=e.AS_RUN, what="bank", column="created")
+def bad_as_run(runs: pd.DataFrame, what: str, column: str = "lost") -> Share | None:
+    return bad(runs, column, what=what, **OFF)
+
+
+@number("runs that went wrong with the GIL, as the talk ran it", frame=e.AS_RUN)
+def bad_with_gil(runs: pd.DataFrame) -> Share | None:
+    return bad(runs.assign(wrong=(runs[["lost", "created"]].fillna(0) != 0).any(axis=1)), "wrong", gil="on")
+
+
+def by_process(runs: pd.DataFrame, column: str, **which) -> np.ndarray:
+    """The mean of a column in each process, over the rows that `which` chooses."""
+    return chosen(runs, **which).groupby("process")[column].mean().to_numpy()
+
+
+FIVE_ROUNDS = "updates lost, as the talk ran it, mean of five rounds: {FREE_THREADED}"
+
+
+@number(FIVE_ROUNDS, frame=e.AS_RUN, column="lost", what="unsafe counter")
+@number("withdrawals, as the talk ran it: {FREE_THREADED}", frame=e.AS_RUN, column="withdrawals", what="bank")
+@number("rounds that race, as the talk ran it: {FREE_THREADED}", frame=e.AS_RUN, column="raced", what="fast bank")
+def mean_as_run(runs: pd.DataFrame, column: str, what: str) -> Location | None:
     """On average over the processes, each with the mean of its rounds."""
-    runs = session.frame(AS_RUN)
-    return mean(results.by_process(runs.assign(raced=runs.created != 0), column, **which))
+    return mean(by_process(runs.assign(raced=runs.created != 0), column, what=what, **OFF))
 
 
-def microseconds(session: Session, column: str) -> Interval | None:
-    runs = session.frame("starting a thread")
-    return interval_of(runs.assign(**{column: runs[column] / 1000}), column, interpreter=FREE_THREADED)
+@number("µs to start a thread: {FREE_THREADED}", frame="starting a thread", column="start")
+@number("µs of one call of the talk's counter: {FREE_THREADED}", frame="starting a thread", column="call")
+def microseconds(runs: pd.DataFrame, column: str) -> Interval | None:
+    return interval_of(runs.assign(us=runs[column] / 1000), "us", interpreter=FREE_THREADED)
 
 
-def of_the_counter(session: Session) -> Makers:
-    """Threads that meet inside of the call: runs that lost updates, and whether they met."""
-    crossed = partial(session.frame, "counter, crossed")
-    lost = partial(bad, session, "counter, crossed", "lost")
-    made: Makers = {}
-    ways = {"kept": KEEPING, "released": RELEASING}
-    for label, threads, (gil, way) in product(PAIR, TEAM_SIZES, ways.items()):
-        which = {"interpreter": label, "threads": threads, "way": way, "variant": "unsafe"}
-        made[f"lossy runs: unsafe, {threads} threads, {gil}, {label}"] = partial(lost, **which)
-    for name, variants in (("unsafe", UNSAFE), ("safe", SAFE)):
-        which = {"interpreter": FREE_THREADED, "threads": THREADS, "variant": variants}
-        made[f"lossy runs: {name}, {THREADS} threads, {FREE_THREADED}"] = partial(lost, **which)
-    made[f"runs with all threads inside together, though the call keeps the GIL: {GIL}"] = lambda: results.met(
-        crossed(), every=False, interpreter=GIL, way=KEEPING
-    )
-    for what, of in (("inside together", results.met), ("at work at once", results.worked_at_once)):
-        made[f"runs with two threads {what}, where nothing keeps them apart"] = lambda of=of: of(
-            let_in(chosen(crossed(), variant="unsafe", threads=TWO), "way")
-        )
-    return made
+# ---- threads that meet inside of the call: runs that lost updates, and whether they met
+
+TEAMS = {
+    "label": PAIR,
+    "threads": {str(size): size for size in TEAM_SIZES},
+    "way": {"kept": KEEPING, "released": RELEASING},
+}
+VARIANTS = {"variant": {"unsafe": UNSAFE, "safe": SAFE}}
+
+
+@number("lossy runs: unsafe, {threads} threads, {way}, {label}", frame=CROSSED, over=TEAMS, variant="unsafe")
+@number("lossy runs: {variant}, 50 threads, {FREE_THREADED}", frame=CROSSED, over=VARIANTS, label=FREE_THREADED)
+def lossy(crossed: pd.DataFrame, label: str, variant, threads: int = e.THREADS, way=tuple(e.WAYS)) -> Share | None:
+    """Runs of the crossed counter that lost updates."""
+    return bad(crossed, "lost", interpreter=label, variant=variant, threads=threads, way=way)
+
+
+@number(
+    "runs with all threads inside together, though the call keeps the GIL: {GIL}",
+    frame=CROSSED,
+    every=False,
+    interpreter=GIL,
+    way=KEEPING,
+)
+def met(runs: pd.DataFrame, every: bool = True, **which) -> Share | None:
+    """Processes in which all threads of a team were inside of the call at one time: in every one of the rows that
+    `which` chooses, or in any of them. None if there are none of the kind."""
+    rows = chosen(runs, **which)
+    if rows.empty:
+        return None
+    of_process = (rows.met == 1).groupby(rows.process)
+    return Share(int((of_process.all() if every else of_process.any()).sum()), rows.process.nunique())
+
+
+def worked_at_once(crossed: pd.DataFrame, **which) -> Share | None:
+    """Processes in which two or more threads of the unsafe counter worked at the same time: who met need not have."""
+    return bad(crossed, "pairs", variant="unsafe", **which)
+
+
+TOGETHER = {"inside together": met, "at work at once": worked_at_once}
+
+
+@number("runs with two threads {together}, where nothing keeps them apart", frame=CROSSED, over={"together": TOGETHER})
+def two_together(crossed: pd.DataFrame, together) -> Share | None:
+    return together(let_in(chosen(crossed, variant="unsafe", threads=TEAM_SIZES[0]), "way"))
 
 
 def let_in(runs: pd.DataFrame, way: str) -> pd.DataFrame:
     """Runs of whose threads two can be in the call. way: the column that says how it is called."""
-    return runs[[lets_others_in(label, how) for label, how in zip(runs.interpreter, runs[way])]]
+    return runs[[e.lets_others_in(label, how) for label, how in zip(runs.interpreter, runs[way])]]
 
 
-def of_the_crowds(session: Session) -> Makers:
-    """Loss and overlap, and why fifty threads with the talk's work lose more on one build than on the other."""
-    crowds = partial(session.frame, "crowds")
-    made: Makers = {
-        "lossy runs in which no two threads were at work at once": lambda: results.lossy_apart(crowds()),
-    }
-    pairs = THREADS * (THREADS - 1) / 2
-    for what, column in (("loss", {"column": "lost"}), ("overlapping pairs", {"column": "pairs", "factor": pairs})):
-        both = [lambda label=label, column=column: results.of_fifty(crowds(), label, **column) for label in PAIR]
-        made |= {f"{what} of fifty threads: {label}": make for label, make in zip(PAIR, both, strict=True)}
-        made[f"{what} of fifty threads: {GIL} less {FREE_THREADED}"] = lambda both=both: results.difference(
-            *(make() for make in both)
-        )
-    return made
+def controls(session: Session) -> list[Check]:
+    """Did the threads of the crossed counter meet where nothing keeps them apart? Who never met cannot have lost
+    anything."""
+    crossed, checks = session.frame(CROSSED), []
+    for label in labels(crossed):
+        ways = [way for way in e.WAYS if e.lets_others_in(label, way)]
+        for threads in TEAM_SIZES:
+            which = {"interpreter": label, "way": ways, "threads": threads}
+            if (share := met(crossed, **which)) is None:
+                continue
+            words = (
+                f"all were inside of the call together in {share} runs, and two or more of the unsafe "
+                f"counter's at work at once in {worked_at_once(crossed, **which)}"
+            )
+            passed = share.events >= MUST_MEET * share.trials
+            # It is shown, and withholds nothing: the rules ask trials of their own, and of a lock those that met.
+            missed = 1 - share.events / share.trials
+            checks.append(Check("threads meet", f"{threads} threads on {label}", words, passed, missed))
+    return checks
 
 
-def of_the_bank(session: Session) -> Makers:
-    """The corrected bank: the one that sleeps between check and act, and the one of atomic accesses."""
-    asleep = {"loader": PYDLL, "case": "unsafe"}
-    made: Makers = {}
-    for label in PAIR:
-        made[f"inconsistent runs of the bank asleep: {label}"] = partial(
-            bad, session, "bank", "created", results.money, interpreter=label, **asleep
-        )
-    made[f"dollars from nothing, bank asleep: {FREE_THREADED}"] = lambda: mean(
-        chosen(results.money(session.frame("bank")), interpreter=FREE_THREADED, **asleep).created
+def call_of(label: str, way: str) -> str:
+    """What a call does with the GIL."""
+    if BY_LABEL[label].free_threaded:
+        return "no GIL"
+    return "GIL released" if e.WAYS[way] else "GIL kept"
+
+
+# ---- loss and overlap, and why fifty threads with the talk's work lose more on one build than on the other
+
+
+def crowd_rows(runs: pd.DataFrame) -> pd.DataFrame:
+    """One row for each build, length of work and number of threads: the expected loss, and the median of the
+    overlap."""
+    of = runs.groupby(["interpreter", "iterations", "threads"], as_index=False)
+    return of.agg(lost=("lost", "mean"), overlapped=("overlapped", "median"))
+
+
+@number("lossy runs in which no two threads were at work at once", frame="crowds")
+def lossy_apart(crowds: pd.DataFrame) -> Share | None:
+    """Runs that lost updates, among those in which no two threads worked at the same time; None if there were none of
+    these."""
+    lost = crowds.lost[crowds.pairs == 0]
+    return Share(int((lost != 0).sum()), len(lost)) if len(lost) else None
+
+
+@number("{what} of fifty threads: {label}", frame="crowds", over={"what": OF_FIFTY, "label": PAIR})
+def of_fifty(crowds: pd.DataFrame, label: str, column: str, factor: float = 1) -> Location | None:
+    """Of fifty threads with the talk's work: the mean of a column over the runs."""
+    part = chosen(crowds, interpreter=label, threads=e.THREADS, iterations=e.SHORT)
+    return mean(factor * part[column].to_numpy(dtype=float))
+
+
+@number("{what} of fifty threads: {GIL} less {FREE_THREADED}", frame="crowds", over={"what": OF_FIFTY})
+def less_of_fifty(crowds: pd.DataFrame, **which) -> Interval | None:
+    """One expectation less another one, of independent runs; None if one is missing or has no interval."""
+    one, other = (of_fifty(crowds, label, **which) for label in PAIR)
+    if not (one and other and math.isfinite(one.error + other.error)):
+        return None
+    return estimates.difference(one, other).at()
+
+
+# ---- the bank, and the width of its window
+
+
+def asleep(bank: pd.DataFrame, label: str) -> pd.DataFrame:
+    """The bank that sleeps between check and act."""
+    return chosen(money(bank), interpreter=label, loader=PYDLL, case="unsafe")
+
+
+@number("inconsistent runs of the bank asleep: {label}", frame="bank", over={"label": PAIR})
+def bad_asleep(bank: pd.DataFrame, label: str) -> Share | None:
+    return bad(asleep(bank, label), "created")
+
+
+@number("dollars from nothing, bank asleep: {FREE_THREADED}", frame="bank")
+def created_asleep(bank: pd.DataFrame) -> Location | None:
+    return mean(asleep(bank, FREE_THREADED).created)
+
+
+@number("inconsistent runs of the atomic bank, where a second thread can come in", frame="bank")
+def bad_atomic(bank: pd.DataFrame) -> Share | None:
+    """Of the account of atomic loads and stores. Each case has processes of its own."""
+    return bad(let_in(chosen(money(bank), case="atomic load and store"), "loader"), "created")
+
+
+def situations(crossed: pd.DataFrame, bank: pd.DataFrame) -> dict[str, Share]:
+    """Bad runs in the situations of the first exercise: of the counter with fifty threads, and of the bank."""
+    shares = {}
+    for variant, way, label, where in (
+        ("unsafe", PYDLL, GIL, "with"),
+        ("unsafe", CDLL, GIL, "with"),
+        ("unsafe", PYDLL, FREE_THREADED, "without"),
+        ("atomic", CDLL, FREE_THREADED, "without"),
+    ):
+        name = f"{variant} counter, {way.removeprefix('ctypes ')}, {where} the GIL"
+        shares[name] = lossy(crossed, label, variant, way=way)
+    for case, label, where in (
+        ("atomic load and store", GIL, "with"),
+        ("compare and exchange", FREE_THREADED, "without"),
+    ):
+        name = f"bank of {case}, CDLL, {where} the GIL"
+        shares[name] = bad(bank, "created", interpreter=label, loader=CDLL, case=case)
+    return shares
+
+
+def model_of_payments(window_ns: np.ndarray) -> np.ndarray:
+    """Share of rounds in which two threads, each at a random moment within SPREAD_NS, are closer than the window."""
+    return 1 - (1 - np.minimum(np.asarray(window_ns, dtype=float) / e.SPREAD_NS, 1)) ** 2
+
+
+def payments(runs: pd.DataFrame) -> pd.DataFrame:
+    """Share of rounds with two payments by width of the window, beside a model that knows the window alone. All
+    intervals hold together."""
+    level = 1 - (1 - LEVEL) / runs.window_ns.nunique()
+    return pd.DataFrame(
+        {
+            "window_ns": int(window),
+            **vars(Location.of(part.share.to_numpy()).at(level)),
+            "n": len(part),
+            "model": float(model_of_payments(window)),
+        }
+        for window, part in runs.groupby("window_ns")
     )
-    made["inconsistent runs of the atomic bank, where a second thread can come in"] = partial(atomic_banks, session)
-    return made
 
 
-def atomic_banks(session: Session) -> Share | None:
-    """Inconsistent runs of the account of atomic loads and stores. Each case has processes of its own."""
-    bank = chosen(results.money(session.frame("bank")), case="atomic load and store")
-    return results.bad_processes(let_in(bank, "loader"), "created")
+@number("rounds paid twice in a window of no width", frame=WINDOW)
+def paid_without_width(runs: pd.DataFrame) -> Interval:
+    return Interval.of(payments(runs).iloc[0])
 
 
-def of_the_tools(session: Session) -> Makers:
-    """What finds a race without luck: two tools, and Rust."""
-    made: Makers = {}
-    for tool in TOOLS:
-        for what in ("judged", "right", "missed", "false alarms"):
-            made[f"{tool}, variants {what}"] = partial(score, session, tool, what)
-    made["ThreadSanitizer, races of the atomic bank"] = partial(races_of_the_atomic_bank, session)
-    for variant in ("load then store", "fetch_add"):
-        made[f"lossy runs: Rust, {variant}"] = partial(
-            bad, session, "counter in Rust", "lost", variant=f"Rust, {variant}"
-        )
-    return made
+@number("windows", frame=WINDOW)
+def windows(runs: pd.DataFrame) -> Counted:
+    return Counted(runs.window_ns.nunique())
 
 
-def score(session: Session, tool: str, what: str) -> Counted:
-    found = results.tool_score(session.frame("tools"))[tool]
-    return Counted(sum(found.values()) if what == "judged" else found[what])
+@number("windows missed by the window alone", frame=WINDOW)
+def missed(runs: pd.DataFrame) -> Counted:
+    """At how many windows the model lies outside of the interval."""
+    return Counted(sum(above(Interval.of(row), row.model) != OPEN for row in payments(runs).itertuples()))
 
 
-def races_of_the_atomic_bank(session: Session) -> Counted | str:
+# ---- other kinds of races, and remedies
+
+
+@number("runs with a wrong last error, global, ctypes PyDLL, {GIL}", frame="more kinds")
+def wrong_last_error(kinds: pd.DataFrame) -> Share | None:
+    return bad(kinds, "wrong", interpreter=GIL, loader=PYDLL, kind="last error, global")
+
+
+BORROWED, STRONG = "PyList_GetItem (borrowed)", "PyList_GetItemRef (strong)"
+ENDED = {"frame": "borrowed references", "disturbed": True}
+
+
+@number("processes that a borrowed reference ended: {label}", **ENDED, over={"label": PAIR}, what=BORROWED)
+@number("processes that a strong reference ended: {FREE_THREADED}", **ENDED, label=FREE_THREADED, what=STRONG)
+def ended(runs: pd.DataFrame, label: str, what: str) -> Share | None:
+    """Processes of the references that are borrowed, or not, that did not end well. An event counts, whatever else
+    ran."""
+    ends = chosen(runs, interpreter=label, what=what).ended
+    return Share(int((ends != "ok").sum()), len(ends)) if len(ends) else None
+
+
+def hand_overs_between(instructions: pd.DataFrame) -> int:
+    """How many instructions between reading and writing `total` may hand over the GIL, or call what may."""
+    read, write = (instructions.index[instructions.race == what][0] for what in ("reads total", "writes total"))
+    return int((instructions["may hand over the GIL"][read:write] != "").sum())
+
+
+@number("ns for one of two threads together: {remedy}", frame="remedies with rivals", over={"remedy": REMEDIES})
+def operation(rivals: pd.DataFrame, remedy: str, threads: int = 2) -> Interval | None:
+    """One operation of a remedy every so many nanoseconds, by so many threads together."""
+    return interval_of(rivals.assign(ns=1e9 / rivals.together), "ns", remedy=remedy, threads=threads)
+
+
+# ---- what finds a race without luck
+
+
+def report(found: pd.DataFrame, variant: str) -> str:
+    """The beginning of ThreadSanitizer's report on a variant, or what it says instead."""
+    row = found[(found.variant == variant) & (found.tool == "ThreadSanitizer")].iloc[0]
+    return row.report if row.found == RACE else row.found
+
+
+def outcome(answer: str, race: bool) -> str:
+    """Whether a tool's answer is right, where there is a race or none; empty if the tool could not run."""
+    if answer not in (RACE, CLEAN):
+        return ""
+    if (answer == RACE) == race:
+        return "right"
+    return "missed" if race else "false alarm"
+
+
+# What is counted of a tool's answers.
+COUNTED = {
+    "judged": ("right", "missed", "false alarm"),
+    "right": ("right",),
+    "missed": ("missed",),
+    "false alarms": ("false alarm",),
+}
+
+
+@number("{tool}, variants {outcomes}", frame="tools", over={"tool": list(TOOLS), "outcomes": COUNTED})
+def score(found: pd.DataFrame, tool: str, outcomes: tuple[str, ...]) -> Counted:
+    """Variants of which the tool's answer is one of these. What it could not run is in none."""
+    answers = chosen(found, tool=tool)
+    return Counted(sum(outcome(row.found, e.STRESS[row.variant][0]) in outcomes for row in answers.itertuples()))
+
+
+@number("ThreadSanitizer, races of the atomic bank", frame="tools")
+def races_of_the_atomic_bank(found: pd.DataFrame) -> Counted | str:
     """One or none; what the tool says if it could not run."""
-    said = chosen(session.frame("tools"), variant="bank, atomic load and store", tool="ThreadSanitizer").found.iloc[0]
-    return Counted(said == RACE) if said in (RACE, CLEAN) else said
+    answer = chosen(found, variant="bank, atomic load and store", tool="ThreadSanitizer").found.iloc[0]
+    return Counted(answer == RACE) if answer in (RACE, CLEAN) else answer
