@@ -26,14 +26,11 @@ def takes_a_session(function):
 
 
 def test_its_numbers_are_declared(chapter):
-    module = numbers_module(chapter)
-    hasattr(module, "number") or pytest.skip("not converted yet: `numbers(session)`")  # This line goes when all are.
-    assert isinstance(module.number, Declarations)
+    assert isinstance(numbers_module(chapter).number, Declarations)
 
 
 def test_its_controls_and_fragments_are_made_of_a_session(chapter):
     module = numbers_module(chapter)
-    assert isinstance(module, WithControls) == hasattr(module, "controls")
     assert not isinstance(module, WithControls) or takes_a_session(module.controls)
     fragments = fragments_module(chapter)
     assert fragments is None or (isinstance(fragments, FragmentsModule) and takes_a_session(fragments.fragments))

@@ -120,11 +120,6 @@ class Declarations:
         return makers
 
 
-def at_once(session, make: Callable[[], Made]) -> Callable[[], Made]:
-    """The maker of a number that says something only where two threads, or two processes, can run at once."""
-    return lambda: ONE_CORE if session.machine["cores_usable"] < 2 else make()
-
-
 @dataclass(frozen=True)
 class Number:
     """An estimate, or why there is none. rests_on: the plans and titles that were read for it."""
@@ -202,7 +197,4 @@ class Numbers:
 @once
 def numbers_of(session) -> Numbers:
     """The numbers of a session."""
-    module = numbers_module(session.chapter)
-    # Not yet one module: `numbers` returns the makers.
-    makers = module.number.makers if hasattr(module, "number") else vars(module)["numbers"]
-    return Numbers(session, makers(session))
+    return Numbers(session, numbers_module(session.chapter).number.makers(session))

@@ -6,7 +6,7 @@ wider one never decides what a narrower one left open. Ignorance is no refutatio
 
 import math
 from dataclasses import dataclass, fields
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from ffilab.judge.estimates import LEVEL, Counted, Estimate, Interval, Location, Share
 
