@@ -13,7 +13,7 @@ from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import merged
 from ffilab.measure.worker import PARTS, batch
 from ffilab.setup.catalogue import GIL
-from notebooks.measuring import results
+from notebooks.measuring import numbers
 from tests.helpers.made_up import MadeUp, timed
 
 RESTARTS, BLOCKS, PROBE = 20, 8, 30_000
@@ -173,11 +173,11 @@ def test_the_chapter_finds_what_company_does():
     for block in record.blocks:
         level = PROBE * (2 if busy[block["restart"], block["block"]] else 1)
         block["probes"] = {f"{GIL}/{arm}": [level] * (PARTS + 1) for arm in logs}
-    found = results.slowdowns(record).set_index("arm")
+    found = numbers.slowdowns(record).set_index("arm")
     for arm, true in slowdown.items():
         assert found.loc[arm].value == pytest.approx(1 + true, rel=0.02)
         assert found.loc[arm].low < found.loc[arm].value < found.loc[arm].high
-    assert results.moved_by_company(record).at().value == pytest.approx(1.7 / 1.3, rel=0.02)
+    assert numbers.moved_by_company(record).at().value == pytest.approx(1.7 / 1.3, rel=0.02)
     assert sentences_of(MadeUp("measuring", copies=record))["prediction-4"].startswith("Yes: with company")
 
 
