@@ -13,7 +13,7 @@ from ffilab.measure.source import source_of
 from ffilab.measure.workers import WORKER
 from ffilab.run.paths import NATIVE_OUT, ROOT
 from ffilab.setup.catalogue import BY_LABEL, GIL
-from notebooks.balm import experiment, results
+from notebooks.balm import experiment, outcomes
 from tests.helpers import balm_worker
 from tests.helpers.balm_program import printed, python_of
 from tests.helpers.of_chapter import LABELS, PAIR, outcome_of, result_of
@@ -62,7 +62,7 @@ def test_every_line_is_the_same_as_pythons_own(label):
 @pytest.mark.parametrize("label", LABELS)
 def test_what_works_and_what_does_not(label):
     answers = {(row["probe"], row["kind"]): row["answer"] for row in run(label, experiment.behaviour)}
-    for kind in (*experiment.OURS, results.COPIED):
+    for kind in (*experiment.OURS, outcomes.COPIED):
         assert answers["isinstance(x, str)", kind] == "True"
         assert answers["type(x) is str", kind] == "False"
         for probe in (
@@ -72,26 +72,23 @@ def test_what_works_and_what_does_not(label):
             "re.match('p(.)', x)[1]",
         ):
             assert answers[probe, kind] == answers[probe, "str"], probe
-    assert answers["type(x).__name__", results.COPIED] == "'str'"
+    assert answers["type(x).__name__", outcomes.COPIED] == "'str'"
     for kind in (BEST, "subclass of str"):
         assert answers["pickle.loads(pickle.dumps(x))", kind] == "'pi'"
 
 
 @pytest.mark.parametrize("label", LABELS)
 def test_misuse_has_the_consequences_that_the_chapter_names(label):
-    def misused(what):
-        return {row["asked"]: row["answer"] for row in run(label, experiment.misuse, what=what)}
-
-    zero = misused("a hash of 0")
-    assert (zero["x == 'key'"], zero["x in {'key'}"]) == ("True", "False")
-    assert "ValueError" in misused("no NUL at the end")["int(x)"]
-    assert misused("a borrowed reference") == {"was": "first", "is now": "another", "found in the new tuple": "True"}
-    assert misused("the maker's thread is gone") == {
-        "hash of every tuple": repr([True] * len(experiment.OURS)),
-        "buffers left": "0",
+    answers = {
+        what: {row["asked"]: row["answer"] for row in run(label, experiment.misuse, what=what)}
+        for what in outcomes.SHOWN_BY
     }
-    assert misused("alive at exit")["strings alive"] == str(experiment.LINES * len(experiment.OURS))
-    assert "ImportError" in misused("another interpreter")["import balm"]
+    for what, happened in outcomes.SHOWN_BY.items():
+        assert happened(answers[what]), what
+    assert answers["a borrowed reference"]["found in the new tuple"] == "True"
+    assert answers["the maker's thread is gone"]["hash of every tuple"] == repr([True] * len(experiment.OURS))
+    assert answers["the maker's thread is gone"]["buffers left"] == "0"
+    assert answers["alive at exit"]["strings alive"] == str(experiment.LINES * len(experiment.OURS))
 
 
 @pytest.mark.parametrize("label", LABELS)
@@ -260,12 +257,13 @@ def test_a_build_s_own_layout_is_right_and_another_s_is_not(labels, quiet_progre
     session = Measuring("balm", labels)
     cases = [Case(label, experiment.layout_facts, fixed=experiment.FOLDER) for label in labels]
     steps = experiment.steps(labels, session.run("layouts of objects", cases, repeats=1))
-    found = results.by_layout(session.run("the layout of another build", steps, repeats=1, may_fail=True))
+    runs = session.run("the layout of another build", steps, repeats=1, may_fail=True)
     session.close()
-    assert found[found.CPython == found.layout_of].right.all()
-    refused = results.refused(found)
+    objects = outcomes.by_layout(runs)
+    assert objects[objects.CPython == objects.layout_of].right.all()
+    refused = outcomes.refused(runs)
     assert refused.events == refused.trials > 0
-    forged = found[(found.CPython != found.layout_of) & (found.made != experiment.A_MODULE)]
+    forged = outcomes.other_builds(runs, experiment.A_STRING, experiment.A_TUPLE)
     pairs = zip(forged.CPython, forged.layout_of)
     kinds = [BY_LABEL[one].free_threaded != BY_LABEL[other].free_threaded for one, other in pairs]
     assert not forged[kinds].right.any()

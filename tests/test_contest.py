@@ -111,7 +111,7 @@ def test_what_is_kept_gives_the_same_estimate():
 def test_the_plan_has_every_row_and_was_written_without_a_result():
     text = (ROOT / "book" / "contest.md").read_text()
     assert "_generated" not in text
-    for word in (
+    for word in [
         "timeit",
         "pyperf in turns",
         "--fast",
@@ -119,8 +119,8 @@ def test_the_plan_has_every_row_and_was_written_without_a_result():
         "one binary",
         "over layouts",
         "hyperfine",
-    ):
-        assert word in text
+    ]:
+        assert word in text, word
 
 
 def test_an_interrupted_study_keeps_its_runs(tmp_path, monkeypatch, quiet_progress):

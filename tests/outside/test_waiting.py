@@ -14,7 +14,7 @@ from ffilab.measure.source import source_of
 from ffilab.setup.catalogue import GIL
 from native.outside.children import children
 from notebooks.outside import experiment, figures, waiting
-from notebooks.outside.results import NEWER, OLDER
+from notebooks.outside.states import NEWER, OLDER
 from tests.helpers import small
 from tests.helpers.of_chapter import LABELS, outcome_of
 
@@ -56,7 +56,8 @@ def test_a_child_is_told_as_it_ended(code, outcome, limit_s):
 
 def test_the_limit_counts_from_the_childs_own_report():
     row = child("import time; time.sleep(2.5); print(1, flush=True); print('more')", limit_s=2)
-    assert (row["outcome"], row["said"]) == ("ends", ["1", "more"])
+    assert row["outcome"] == "ends"
+    assert row["said"] == ["1", "more"]
 
 
 def test_what_a_child_started_ends_with_it():
@@ -159,9 +160,8 @@ def broken():
 
 def test_a_child_that_never_came_to_the_point_is_no_trial():
     frame = pd.DataFrame({"outcome": ["hangs", "ends", "not at the point"], "how": "x", "interpreter": GIL})
-    session = type("Made", (), {"frame": lambda self, title, disturbed=False: frame})()
-    assert waiting.share(session, "fork", "outcome", "hangs", how="x", interpreter=GIL) == Share(1, 2)
-    assert waiting.share(session, "fork", "method", "spawn") is None
+    assert waiting.share(frame, "outcome", "hangs", how="x", interpreter=GIL) == Share(1, 2)
+    assert waiting.share(frame, "method", "spawn") is None
 
 
 def test_a_table_counts_how_children_ended():
