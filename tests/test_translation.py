@@ -65,7 +65,9 @@ def test_no_sentence_is_left_in_english(pages):
 
 def test_numbers_and_names_are_the_same(pages):
     chapter, english, executed = pages
-    cells, originals = translation.cells(chapter, LANGUAGE), {cell.id: cell.source for cell in english.cells}
+    # The glossary is in English: a translation links no word to it.
+    originals = {cell.id: re.sub(r"\{term\}`[^`]*`", "", cell.source) for cell in english.cells}
+    cells = translation.cells(chapter, LANGUAGE)
     for name, text in cells.items():
         assert numbers(text) == numbers(originals[name]), name
         assert Counter(NAMES.findall(text)) == Counter(NAMES.findall(originals[name])), name
