@@ -14,7 +14,6 @@ from notebooks.arenas import experiment as e
 from notebooks.arenas import numbers
 from notebooks.arenas.numbers import AS_RUN, HUGE, HUGE_NONE, NONE, ON
 
-NO_RUST = "not measured here: the extension in Rust was not built"
 # How the talk rates them, by scenario. Data to compare with.
 RATED = ("glibc", "jemalloc", "tcmalloc")
 RATINGS = {
@@ -117,12 +116,7 @@ def talk_points(runs: pd.DataFrame) -> pd.DataFrame:
 
 def plot_talk(figure, rows: pd.DataFrame) -> None:
     """Growth of RSS by condition, both builds."""
-    axes = figure.subplots()
-    if rows.empty:
-        axes.text(0.5, 0.5, NO_RUST, ha="center", va="center")
-        return
-    draw.intervals(axes, rows, "condition", "CPython")
-    axes.set(xlabel="RSS grown, MiB", ylabel="", xlim=(0, None))
+    axes = draw.intervals(figure, rows, "condition", "CPython", xlabel="RSS grown, MiB", xlim=(0, None))
     axes.tick_params(axis="y", labelsize=9)
 
 

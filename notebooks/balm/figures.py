@@ -100,11 +100,7 @@ def ways(record: Record) -> pd.DataFrame:
 
 def plot_ways(figure, rows: pd.DataFrame) -> None:
     """Cost of every way, on a log scale."""
-    axes = figure.subplots()
-    draw.intervals(axes, rows, "way", "CPython")
-    axes.set_xscale("log")
-    draw.plain_ticks(axes.xaxis)
-    axes.set_xlabel("ns to make and drop one string")
+    draw.intervals(figure, rows, "way", "CPython", xscale="log", xlabel="ns to make and drop one string")
 
 
 def listing(rows: pd.DataFrame, what: list[str]) -> str:

@@ -52,10 +52,8 @@ def prices(session: Session) -> pd.DataFrame:
 
 
 def plot_prices(figure, found: pd.DataFrame) -> None:
-    axes = figure.subplots()
-    draw.intervals(axes, found, "before", "CPython")
-    axes.set(xscale="log", xlabel="µs to attach and detach, in a thread of C", ylabel="")
-    draw.plain_ticks(axes.xaxis)
+    said = "µs to attach and detach, in a thread of C"
+    axes = draw.intervals(figure, found, "before", "CPython", xscale="log", xlabel=said)
     axes.set_xticks((0.1, 1, 10, 100))
 
 

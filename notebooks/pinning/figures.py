@@ -135,15 +135,8 @@ def effects(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot_effects(figure, found: pd.DataFrame) -> None:
-    axes = figure.subplots()
-    if not len(found):
-        axes.text(0.5, 0.5, "threads were not pinned here", ha="center")
-        return
-    draw.intervals(axes, found, "case", "placement")
-    axes.axvline(1, linewidth=1, linestyle="--", color=draw.PALETTE[3])
-    axes.set_xscale("log")
-    draw.plain_ticks(axes.xaxis)
-    axes.set_xlabel("times as good as left alone (to the right is better)")
+    said = "times as good as left alone (to the right is better)"
+    draw.intervals(figure, found, "case", "placement", xscale="log", line=1, xlabel=said)
 
 
 def copies_table(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:

@@ -329,9 +329,8 @@ def price_rows(record: Record, rivals: pd.DataFrame) -> pd.DataFrame:
 
 def plot_prices(figure, prices: pd.DataFrame) -> None:
     """A point for each remedy: one thread, and two that share it."""
-    axes = figure.subplots()
-    draw.intervals(axes, prices, "remedy", hue="threads")
-    axes.set(xlabel="ns for each operation, without the GIL", xlim=(0, None))
+    said = "ns for each operation, without the GIL"
+    draw.intervals(figure, prices, "remedy", "threads", xlabel=said, xlim=(0, None))
 
 
 def detection_table(found: pd.DataFrame) -> pd.DataFrame:
