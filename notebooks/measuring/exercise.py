@@ -18,7 +18,7 @@ from ffilab.page import draw
 from ffilab.setup.catalogue import GIL
 
 SOLVED = {
-    "find-the-flaw": r"\A(\w: right\. .*\n){3}\Z",
+    "find-the-flaw": r"\A(\w: right; .*\n){3}\Z",
     "repair-the-benchmark": r"^Right: ",
     "count-to": r"^Correct\.\nFast enough",
 }
@@ -29,32 +29,26 @@ CHANGE = (
 )
 
 FLAWS = {
-    "A": "The two functions run one after the other; whatever changes in between counts as a difference.",
-    "B": "A thousand timings of one process are treated as a thousand independent values.",
-    "C": "Each timing holds one call, which is of the size of the clock's step and the wrapper.",
+    "A": "the two functions run one after the other; whatever changes in between counts as a difference.",
+    "B": "a thousand timings of one process are treated as a thousand independent values.",
+    "C": "each timing holds one call, which is of the size of the clock's step and the wrapper.",
 }
 KEYWORDS = {"A": "order", "B": "restart", "C": "batch"}
 # What each remedy mends, said where it is the wrong one.
 MENDS = {
-    "order": "it mends two functions of which one always comes first",
-    "restart": "it mends timings that share one process",
-    "batch": "it mends timings as short as a step of the clock",
+    "order": "it mends two functions of which one always comes first.",
+    "restart": "it mends timings that share one process.",
+    "batch": "it mends timings as short as a step of the clock.",
 }
 
 
 def check_flaws(answers: dict[str, str]) -> list[str]:
     """The self-check: for A, B and C one remedy out of `order`, `restart`, `batch`. Returns one line for each."""
-    lines = []
+    asked = {}
     for name, remedy in KEYWORDS.items():
         given = answers.get(name)
-        if not given:
-            lines.append(f"{name}: still open.")
-        elif given not in KEYWORDS.values():
-            lines.append(f"{name}: choose one of {', '.join(sorted(KEYWORDS.values()))}.")
-        else:
-            wrong = f"not this one: {MENDS[given]}."
-            lines.append(f"{name}: {'right. ' + FLAWS[name] if given == remedy else wrong}")
-    return lines
+        asked[name] = remedy, FLAWS[name] if given == remedy else MENDS.get(given, "")
+    return selfcheck.answered(answers, asked, MENDS)
 
 
 # The simulated machine: a call takes NS; each process multiplies the time of each function by luck of its own, each
