@@ -1,6 +1,7 @@
 """How every figure of the book looks: one style and palette, for light and for dark pages."""
 
 import io
+from dataclasses import astuple
 
 import matplotlib
 
@@ -11,6 +12,8 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib import ticker
+
+from ffilab.judge.estimates import Estimate
 
 INK = {"light": "#1f2328", "dark": "#e6e6e6"}
 GRID = {"light": "#d0d7de", "dark": "#4a4f57"}
@@ -90,6 +93,12 @@ def intervals(figure, rows: pd.DataFrame, label: str, hue: str | None = None, li
     if axes.get_xscale() == "log":
         plain_ticks(axes.xaxis)
     return axes
+
+
+def points(found: dict[tuple[str, ...], Estimate | None], *names: str) -> pd.DataFrame:
+    """A row for `intervals` of each number that there is, by what it is of. names: of the columns that say so."""
+    rows = [(*which, *astuple(one.interval)) for which, one in found.items() if one]
+    return pd.DataFrame(rows, columns=[*names, "value", "low", "high"])
 
 
 def legend_above(axes, columns: int = 2) -> None:

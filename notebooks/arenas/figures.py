@@ -103,15 +103,12 @@ def talk_points(runs: pd.DataFrame) -> pd.DataFrame:
     drawn."""
     pair = numbers.named(chosen(runs, interpreter=(GIL, FREE_THREADED)))
     added = sorted({*pair.condition.dropna()}.difference(e.CONDITIONS))
-    return pd.DataFrame(
-        [
-            {"condition": condition, "CPython": build, **vars(mib)}
-            for condition in (NONE, AS_RUN, HUGE_NONE, HUGE, *added)
-            for build in sorted(set(pair.build))
-            if (mib := interval_of(pair, "rss", condition=condition, build=build))
-        ],
-        columns=["condition", "CPython", "value", "low", "high"],
-    )
+    found = {
+        (condition, build): interval_of(pair, "rss", condition=condition, build=build)
+        for condition in (NONE, AS_RUN, HUGE_NONE, HUGE, *added)
+        for build in sorted(set(pair.build))
+    }
+    return draw.points(found, "condition", "CPython")
 
 
 def plot_talk(figure, rows: pd.DataFrame) -> None:

@@ -26,12 +26,11 @@ LOOK = {
 
 def prices(session: Session) -> pd.DataFrame:
     """What the figure draws: ns in, by tool and build."""
-    rows = []
-    for label, tool in itertools.product(PAIR, TOOLS):
-        found = numbers_of(session)[f"{tool}, in, ns on {label}"].estimate
-        if found and found.interval.is_known:
-            rows.append({"tool": tool, "CPython": label, **vars(found.interval)})
-    return pd.DataFrame(rows, columns=["tool", "CPython", "value", "low", "high"])
+    found = {
+        (tool, label): numbers_of(session)[f"{tool}, in, ns on {label}"].estimate
+        for label, tool in itertools.product(PAIR, TOOLS)
+    }
+    return draw.points(found, "tool", "CPython").dropna()
 
 
 def plot_prices(figure, found: pd.DataFrame) -> None:

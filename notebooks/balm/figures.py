@@ -90,12 +90,10 @@ def ways(record: Record) -> pd.DataFrame:
     added."""
     known = {arm.name for arm in [*e.ours(), *e.parts(), *e.rivals(), *e.arrays()]}
     names = DRAWN_WAYS | {name: name for name in numbers.added(record, known)}
-    return pd.DataFrame(
-        {"way": shown, "CPython": label, **vars(ns)}
-        for name, shown in names.items()
-        for label in record.interpreters
-        if (ns := cost(record, label, name))
-    )
+    found = {
+        (shown, label): cost(record, label, name) for name, shown in names.items() for label in record.interpreters
+    }
+    return draw.points(found, "way", "CPython")
 
 
 def plot_ways(figure, rows: pd.DataFrame) -> None:

@@ -68,8 +68,8 @@ def boundary_calls(session: Session) -> pd.DataFrame:
 
 def operation_ratios(record: Record, version: str, operations: Iterable[str]) -> pd.DataFrame:
     """Each operation on the free-threaded build over the same with the GIL, of one version, and calls of the talk."""
-    ratios = {arm: numbers.net_ratio(record, version, arm) for arm in (*operations, *numbers.BOUNDARY_ARMS)}
-    return pd.DataFrame({"operation": arm, **vars(ratio.interval)} for arm, ratio in ratios.items() if ratio)
+    ratios = {(arm,): numbers.net_ratio(record, version, arm) for arm in (*operations, *numbers.BOUNDARY_ARMS)}
+    return draw.points(ratios, "operation")
 
 
 def plot_operations(figure, ratios: pd.DataFrame) -> None:
@@ -102,11 +102,9 @@ def pieces(record: Record) -> pd.DataFrame:
 def locks_alone_and_shared(runs: pd.DataFrame) -> pd.DataFrame:
     """What the first picture draws: ns of each of two threads for each lock, on objects of their own, and on one
     object."""
-    rows = []
-    for name, shared in itertools.product(numbers.LOCKS, (OWN, ONE)):
-        if ns := numbers.of_each(runs, name=name, shared=shared):
-            rows.append({"lock": name, "two threads on": shared, **vars(ns)})
-    return pd.DataFrame(rows)
+    cases = itertools.product(numbers.LOCKS, (OWN, ONE))
+    found = {(name, shared): numbers.of_each(runs, name=name, shared=shared) for name, shared in cases}
+    return draw.points(found, "lock", "two threads on")
 
 
 def plot_locks(figure, found: pd.DataFrame) -> None:

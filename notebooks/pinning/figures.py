@@ -121,17 +121,13 @@ def summary(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
 
 def effects(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
     """What the figure draws: gains of both placements over not pinned; above 1 is better."""
-    rows = []
+    gains = {}
     for (label, work), placement in itertools.product(CASES, numbers.with_added(speeds, APART, ONE_CORE)):
         which = {"interpreter": label, "work": work}
-        found = {
-            "throughput": numbers.over(speeds, "per_s", placement, FREE, threads=2, **which),
-            "median answer": numbers.over(lateness, "p50", FREE, placement, **which),
-        }
-        for what, one in found.items():
-            if one and one.interval.is_known:
-                rows.append({"case": f"{what}, {work}, {label}", "placement": placement, **vars(one.interval)})
-    return pd.DataFrame(rows, columns=["case", "placement", "value", "low", "high"])
+        throughput = numbers.over(speeds, "per_s", placement, FREE, threads=2, **which)
+        gains[f"throughput, {work}, {label}", placement] = throughput
+        gains[f"median answer, {work}, {label}", placement] = numbers.over(lateness, "p50", FREE, placement, **which)
+    return draw.points(gains, "case", "placement").dropna()
 
 
 def plot_effects(figure, found: pd.DataFrame) -> None:
