@@ -51,10 +51,7 @@ def _of(record: Record, answers: pd.DataFrame, program: str, chosen: str) -> str
         return f"{program}: choose {NEW!r}, {LAZY!r} or {BEST!r}."
     if chosen == BEST and chosen not in correct:
         exact = outcomes.answers(answers).loc[(GIL, "type(x) is str"), BEST]
-        return (
-            f"{program}: others run it, with CPythons that you do not know, and type(x) is str says {exact}. Not "
-            "correct."
-        )
+        return f"{program}: others run it, on any CPython, and type(x) is str says {exact}. Not correct."
     if chosen not in correct:
         return f"{program}: it needs a tuple, and all strings at once. Not correct."
     for rival in correct:

@@ -135,9 +135,7 @@ def check_ends(session: Session, mine: str) -> list[str]:
         outcome = Case.of(GIL, EVALUATE, "evaluate", asked, {"folder": mine}).run()
         answer = (outcome.result or {"error": outcome.ended}).get("value")
         if answer != expected:
-            wrong.append(
-                f"{expression} gives {answer or 'an exception'}, and should give {expected or 'an exception'}."
-            )
+            wrong.append(f"{expression} gives {answer or 'an exception'}, not {expected or 'an exception'}.")
     ours = call(binding, ARRAY)
     statement, setup = arms.SIGNATURES[ARRAY]
     # A process of its own: both modules have one name.

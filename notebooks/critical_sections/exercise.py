@@ -135,9 +135,7 @@ def check_counter(source: str, session: Session) -> list[str]:
             return [*lines, f"Not correct {when}: {total} for {expected:,} calls. {lost}."]
     lines.append(f"Two threads did {result['gain']:.2f} times the work of one, in one run.")
     if result["gain"] <= 1:
-        lines.append(
-            "They get in each other's way, or the machine was busy. What do two threads still write to together?"
-        )
+        lines.append("They get in each other's way, or the machine was busy. What do both threads still write to?")
     return lines
 
 

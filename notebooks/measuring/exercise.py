@@ -110,14 +110,9 @@ def flaw_of_counting(ratios: list[float], log: list[list[str]]) -> str | None:
     if len(ratios) < MIN_VALUES:
         return f"it returns {len(ratios)} ratios; an interval takes at least {MIN_VALUES}, one for each process."
     if len(log) == 1:
-        return (
-            "all timings come from one process, whose luck counts as a difference. Call start() again for each ratio."
-        )
+        return "all timings come from one process, whose luck counts as a difference. Call start() for each ratio."
     if len(ratios) > len(log):
-        return (
-            f"it returns {len(ratios)} ratios from {len(log)} processes. Ratios of one process share its luck: "
-            "return one for each."
-        )
+        return f"{len(ratios)} ratios come from {len(log)} processes. Those of one share its luck: return one of each."
     return None
 
 
@@ -127,10 +122,7 @@ def flaw_of_order(log: list[list[str]]) -> str | None:
     if alone:
         return "a process takes timings of one function only, so that its drift does not cancel. Time both in each."
     if all(order == sorted(order) or order == sorted(order, reverse=True) for order in log):
-        return (
-            "in each process all timings of one function come before those of the other: drift counts as a "
-            "difference. Interleave."
-        )
+        return "in each process one function is timed before the other: drift counts as a difference. Interleave."
     if len({tuple(order) for order in log}) == 1:
         return "the order is the same in every process, so that the position counts as a difference. Draw it at random."
     return None
@@ -201,9 +193,7 @@ def check_count(session: Session, mine: str) -> list[str]:
     draw.arms(record)
     spin, once, further = ((GIL, arm.name) for arm in arms)
     growth = statistics.compare(record, further, once).ratio
-    short = (
-        f"{TIMES} times as far takes {draw.text(growth)} times as long, which is not certainly more than {GROWS} times."
-    )
+    short = f"{TIMES} times as far takes {draw.text(growth)} times as long, not certainly more than {GROWS} times."
     wrong = [] if above(growth, GROWS) == YES else [short]
     return selfcheck.correct_then_fast(wrong, statistics.compare(record, once, spin))
 

@@ -84,9 +84,7 @@ def check_kept(source: str, session: Session) -> list[str]:
         return found
     said = f"One callback takes {found['ns']:,.0f} ns, in one run."
     if found["calls"] != CALLBACKS:
-        return [
-            f"Not correct: the callback was called {found['calls']} times, not {CALLBACKS}. Does `around` call `run`?"
-        ]
+        return [f"Not correct: the callback ran {found['calls']} times, not {CALLBACKS}. Does `around` call `run`?"]
     if found["count"] != CALLBACKS:
         return [f"Not correct: of {CALLBACKS} callbacks, none counted further than {found['count']}.", said]
     return [f"Correct: the count came to {CALLBACKS}.", said]

@@ -79,12 +79,8 @@ def check_places(place: Callable[[int, set[int]], set[int] | None]) -> list[str]
         if len(allowed) > 1 and (len(set(first)) < len(first) or any(len(cores) != 1 for cores in first)):
             return [f"Not a core each: of {sorted(allowed)}, the first threads get {[sorted(one) for one in first]}."]
         if any(cores is not None for cores in given[len(allowed) :]):
-            return [
-                f"With more threads than {len(allowed)} cores, the further ones should stay free: return None for them."
-            ]
-    return [
-        "Correct: a core each while there are cores, never one that is not allowed, and the rest is left to the system."
-    ]
+            return [f"With more threads than {len(allowed)} cores, the further ones stay free: return None for them."]
+    return ["Correct: a core each while there are cores, none that is not allowed, and the rest left to the system."]
 
 
 MINE = "mine"

@@ -58,9 +58,8 @@ def faults(change: dict[str, str], counts: pd.DataFrame | str) -> list[str]:
         instructions = counts.set_index("program").instructions
         work = instructions["mended"] / instructions["slow"] - 1
         if abs(work) > SAME_WORK:
-            wrong.append(
-                f"it executes {abs(work):.0%} {'more' if work > 0 else 'fewer'} instructions: leave the work as it is"
-            )
+            more = f"{abs(work):.0%} {'more' if work > 0 else 'fewer'}"
+            wrong.append(f"it executes {more} instructions: leave the work as it is")
     return wrong
 
 
