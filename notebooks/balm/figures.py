@@ -7,7 +7,7 @@ from functools import partial
 
 import pandas as pd
 
-from ffilab.judge.estimates import Estimate, Interval
+from ffilab.judge.estimates import Estimate
 from ffilab.judge.processes import interval_of
 from ffilab.judge.questions import NO, above
 from ffilab.measure.record import Record
@@ -99,14 +99,6 @@ def ways(record: Record) -> pd.DataFrame:
 def plot_ways(figure, rows: pd.DataFrame) -> None:
     """Cost of every way, on a log scale."""
     draw.intervals(figure, rows, "way", "CPython", xscale="log", xlabel="ns to make and drop one string")
-
-
-def listing(rows: pd.DataFrame, what: list[str]) -> str:
-    """The rows of a figure in words, for its alt text: names joined, and the interval."""
-    return "; ".join(
-        f"{', '.join(str(row[name]) for name in what)}: {draw.text(Interval.of(row), 'ns')}"
-        for _, row in rows.iterrows()
-    )
 
 
 def counts_table(counts: dict) -> pd.DataFrame:
