@@ -20,17 +20,6 @@ from native.balm.corpus import ascii_text, mixed_text
 from notebooks.balm import numbers, outcomes
 from notebooks.balm.experiment import BEST, BLOCK_TUPLE, FOLDER, LAZY, NEW, answer, load, text
 
-SOLVED = {
-    "choose-what-to-hand-over": r"^It passes\.\n\Z",
-    "forge-a-twelve": r"^It passes\.\n\Z",
-    "beat-the-block": r"Correct\.\nFast enough",
-}
-CHANGE = (
-    "for method in (POOLED, BLOCK, BEST)),",
-    'for method in (POOLED, "compact", BLOCK, BEST)),',
-    "compact, released",
-)
-
 # Program: how much of the text is read, and what would be correct.
 PROGRAMS = {
     "viewer": ("one in a hundred", (NEW, LAZY)),

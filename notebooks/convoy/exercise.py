@@ -10,16 +10,6 @@ from ffilab.setup.catalogue import GIL
 from notebooks.convoy.experiment import DEFAULT_S, FOLDER, WAITS_S, served_in_c
 from notebooks.convoy.numbers import APART, COROUTINE, INTERPRETER, NATIVE, PROCESS, done
 
-SOLVED = {
-    "convoy-waits": r"\A(.*: right; .*\n){5}\Z",
-    "convoy-server": r"\bCorrect\.\nFast enough",
-}
-CHANGE = (
-    '"1 sub-interpreter": ONE',
-    '"1 CPU thread, 1 ms": ONE | {"interval": 0.001}, "1 sub-interpreter": ONE',
-    "1 CPU thread, 1 ms",
-)
-
 # The cases of the first exercise.
 ASKED = (APART, PROCESS, INTERPRETER, NATIVE, COROUTINE)
 # So many times as long as with the original a request may take on average: in a server that still queues, if seldom, it

@@ -17,17 +17,6 @@ from ffilab.measure.session import Session
 from ffilab.page import draw
 from ffilab.setup.catalogue import GIL
 
-SOLVED = {
-    "find-the-flaw": r"\A(\w: right; .*\n){3}\Z",
-    "repair-the-benchmark": r"^Right: ",
-    "count-to": r"^Correct\.\nFast enough",
-}
-CHANGE = (
-    '"a list of ten lists": "[[] for _ in range(10)]",',
-    '"a list of ten lists": "[[] for _ in range(10)]", "a list of ten tuples": "[(n,) for n in range(10)]",',
-    "a list of ten tuples",
-)
-
 FLAWS = {
     "A": "the two functions run one after the other; whatever changes in between counts as a difference.",
     "B": "a thousand timings of one process are treated as a thousand independent values.",

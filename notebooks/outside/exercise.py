@@ -13,14 +13,6 @@ from ffilab.setup.catalogue import FREE_THREADED
 from native.outside.ways import by_ctypes, library
 from notebooks.outside.experiment import FOLDER
 
-# What the check of each exercise prints when it is solved.
-SOLVED = {
-    "keep-state": r"\ACorrect: the count came to 100\.",
-    "count-answers": r"\ACorrect: all 1,000 rings",
-}
-# A change of a cell, for the tests: what stands there, what takes its place, and what then has to be seen.
-CHANGE = ("(0, 1, 2, 8)", "(0, 1, 2, 8, 16)", "16 threads")
-
 CALLBACKS, RINGERS, RINGS = 100, 4, 250
 SECONDS = 20
 NOT_RUN = "Not run: this page is made from records, and they hold no run of this code. Try it in JupyterLab."

@@ -21,17 +21,6 @@ from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.pinning import numbers
 from notebooks.pinning.experiment import APART, FREE, LIBRARY, NATIVE, ONE_CORE, PYTHON, chunk_of, drawn
 
-SOLVED = {
-    "pinning-sides": r"\A(.*: right; .*\n){4}\Z",
-    "pinning-places": r"^Correct: ",
-    "pinning-quiet": r"^Correct\.\nFast enough",
-}
-CHANGE = (
-    "PINNED = {APART: (0, 1), ONE_CORE: (0, 0)}",
-    'PINNED = {APART: (0, 1), ONE_CORE: (0, 0), "only one pinned": (0, None)}',
-    "only one pinned",
-)
-
 # By question: interpreter, work, and the placement that is compared with "not pinned", two threads.
 ASKED = {
     "a native call, a core each": (GIL, NATIVE, APART),

@@ -7,12 +7,6 @@ from ffilab.measure.session import Session
 from notebooks.placement import counting, history, story
 from notebooks.placement.story import AT
 
-SOLVED = {
-    "placement-or-real": r"^(suspect .: right; .*\n){2}\Z",
-    "mend-the-slow-commit": r"Correct\.\nFast enough",
-}
-CHANGE = ("YOURS = []", 'YOURS = [counting.Cache("mine", 49152, 12, 64)]', "misses of a call: mine")
-
 # [suspects]
 # One is slower by its work, one by its place: it does more, or it is the commit that was blamed.
 MORE_WORK = {

@@ -17,12 +17,6 @@ from ffilab.setup.catalogue import FREE_THREADED
 from notebooks.races.detection import RACE, SOURCES, first_line, thread_sanitizer
 from notebooks.races.experiment import FOLDER, TWO, crossed_counter
 
-SOLVED = {
-    "safe-or-not": r"\A(.*: right; .*\n){6}\Z",
-    "share-less": r"^Correct\.\nFast enough",
-}
-CHANGE = ("CROWD_SIZES = (2, THREADS)", "CROWD_SIZES = (2, 8, THREADS)", "8 threads with 10,000: loss")
-
 SAFE, UNSAFE = "safe", "can go wrong"
 # Situation: (the right answer, and why). The answers follow from the code; what a run shows is told beside them.
 SITUATIONS = {
