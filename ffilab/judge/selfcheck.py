@@ -1,7 +1,7 @@
 """What the check of an exercise says: which answers are right; and of code, correct first, then fast, by the rules that
 judge the book's own claims."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from ffilab.judge.estimates import Estimate
 from ffilab.judge.rules import NO, OPEN, YES, Rule, Side
@@ -15,7 +15,7 @@ FAST = {
 }
 
 
-def answered(given: dict, asked: dict[str, tuple[object, str]], choices: Collection) -> list[str]:
+def answered(given: dict, asked: Mapping[str, tuple[object, str]], choices: Collection) -> list[str]:
     """What to say of answers that were chosen, one line for each question: right or not so, and what stands behind it.
 
     asked: by question, the right answer (None: this run knows of none), and what is said beside it.

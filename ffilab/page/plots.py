@@ -1,7 +1,9 @@
 """How every figure of the book looks: one style and palette, for light and for dark pages."""
 
 import io
+from collections.abc import Mapping
 from dataclasses import astuple
+from typing import Any
 
 import matplotlib
 
@@ -95,7 +97,7 @@ def intervals(figure, rows: pd.DataFrame, label: str, hue: str | None = None, li
     return axes
 
 
-def points(found: dict[tuple[str, ...], Estimate | None], *names: str) -> pd.DataFrame:
+def points(found: Mapping[Any, Estimate | None], *names: str) -> pd.DataFrame:
     """A row for `intervals` of each number that there is, by what it is of. names: of the columns that say so."""
     rows = [(*which, *astuple(one.interval)) for which, one in found.items() if one]
     return pd.DataFrame(rows, columns=[*names, "value", "low", "high"])

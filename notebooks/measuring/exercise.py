@@ -35,7 +35,7 @@ def check_flaws(answers: dict[str, str]) -> list[str]:
     """The self-check: for A, B and C one remedy out of `order`, `restart`, `batch`. Returns one line for each."""
     asked = {}
     for name, remedy in KEYWORDS.items():
-        given = answers.get(name)
+        given = answers.get(name, "")
         asked[name] = remedy, FLAWS[name] if given == remedy else MENDS.get(given, "")
     return selfcheck.answered(answers, asked, MENDS)
 
