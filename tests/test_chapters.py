@@ -4,14 +4,7 @@ import inspect
 
 import pytest
 
-from ffilab.judge.chapter import (
-    FragmentsModule,
-    WithChange,
-    WithControls,
-    exercise_module,
-    fragments_module,
-    numbers_module,
-)
+from ffilab.judge.chapter import FragmentsModule, WithControls, fragments_module, numbers_module
 from ffilab.judge.claims import chapter_names
 from ffilab.judge.numbers import Declarations
 
@@ -34,10 +27,3 @@ def test_its_controls_and_fragments_are_made_of_a_session(chapter):
     assert not isinstance(module, WithControls) or takes_a_session(module.controls)
     fragments = fragments_module(chapter)
     assert fragments is None or (isinstance(fragments, FragmentsModule) and takes_a_session(fragments.fragments))
-
-
-def test_its_exercises_say_what_solves_them_and_a_change_is_three_texts(chapter):
-    module = exercise_module(chapter)
-    assert all(isinstance(text, str) for pair in module.SOLVED.items() for text in pair)
-    if isinstance(module, WithChange):
-        assert [type(text) for text in module.CHANGE] == [str, str, str]

@@ -219,5 +219,5 @@ def test_who_waits_is_checked_by_the_run():
     assert all(": right;" in line for line in exercise.check_waits(waits, runs))
     wrong = {case: not does for case, does in waits.items()}
     assert all(": not so;" in line for line in exercise.check_waits(wrong, runs))
-    assert exercise.check_waits({}, runs)[0].endswith("choose True or False.")
+    assert exercise.check_waits({}, runs)[0].endswith("Choose from True, False.")
     assert exercise.check_waits(waits, runs.assign(p50=None))[0].endswith("no median for it.")

@@ -5,11 +5,10 @@ import re
 
 import pytest
 
-from ffilab.judge.chapter import exercise_module
 from ffilab.judge.claims import chapter_names
 from ffilab.page.cells import YOURS
 from tests.helpers import golden_pages
-from tests.helpers.notebooks import by_exercise
+from tests.helpers.notebooks import by_exercise, exercises
 
 CHECK = "exercise.check_"
 
@@ -26,7 +25,7 @@ def answers(chapter):
 
 @pytest.mark.parametrize("chapter", chapter_names())
 def test_as_given_an_exercise_is_open_and_its_solution_solves_it(chapter):
-    patterns = exercise_module(chapter).SOLVED
+    patterns = exercises(chapter)["solved"]
     found = answers(chapter)
     # The others are measured: test_lab.py.
     patterns = {label: pattern for label, pattern in patterns.items() if label in found}

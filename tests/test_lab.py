@@ -12,20 +12,14 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from ffilab.judge.chapter import WithChange, exercise_module
 from ffilab.judge.claims import chapter_names
 from ffilab.page.cells import YOURS
 from ffilab.run import settings
 from ffilab.run.paths import NOTEBOOKS, ROOT
-from tests.helpers.notebooks import by_exercise
+from tests.helpers.notebooks import by_exercise, exercises
 
-# One change for each chapter stands in its exercise.py: what stands in a cell, what takes its place, and what then has
-# to be seen.
-CHANGES = {
-    chapter: exercise.CHANGE
-    for chapter in chapter_names()
-    if isinstance(exercise := exercise_module(chapter), WithChange)
-}
+# By chapter: what stands in a cell, what takes its place, and what then has to be seen.
+CHANGES = {name: of["change"].values() for name in chapter_names() if "change" in (of := exercises(name))}
 LIMIT_S = 900
 
 
@@ -100,7 +94,7 @@ EXERCISES = [(chapter, label) for chapter in chapter_names() for label in measur
 @pytest.mark.timeout(LIMIT_S)
 @pytest.mark.parametrize(("chapter", "label"), EXERCISES)
 def test_as_given_a_measured_exercise_is_open_and_its_solution_solves_it(chapter, label, lab):
-    pattern = exercise_module(chapter).SOLVED[label]
+    pattern = exercises(chapter)["solved"][label]
     given, solution = measured_exercises(chapter)[label]
     # It rests on nothing but the session and what the cells define.
     before = code_cells(chapter)[:1]

@@ -222,8 +222,8 @@ def test_a_step_without_a_whole_benchmark_is_left_out():
 def test_flaws_are_named():
     assert all("open" in line for line in exercise.check_flaws({}))
     assert all("right" in line for line in exercise.check_flaws(exercise.KEYWORDS))
-    assert "not this one: it mends two functions" in exercise.check_flaws({**exercise.KEYWORDS, "B": "order"})[1]
-    assert "choose one" in exercise.check_flaws({**exercise.KEYWORDS, "C": "magic"})[2]
+    assert "not so; it mends two functions" in exercise.check_flaws({**exercise.KEYWORDS, "B": "order"})[1]
+    assert "Choose from" in exercise.check_flaws({**exercise.KEYWORDS, "C": "magic"})[2]
 
 
 def repaired(start, processes=30, batches=20, one_process=False, order=lambda: random.sample("fg", 2)):

@@ -125,7 +125,7 @@ def test_copies_that_differ_and_threads_that_stray_withhold():
         (lambda number, allowed: {number}, "Not correct"),
         (lambda number, allowed: {min(allowed)}, "Not a core each"),
         (lambda number, allowed: None, "Not a core each"),
-        (lambda number, allowed: {sorted(allowed)[number % len(allowed)]}, "further ones should stay free"),
+        (lambda number, allowed: {sorted(allowed)[number % len(allowed)]}, "further ones stay free"),
         (lambda number, allowed: {sorted(allowed)[number]} if number < len(allowed) else None, "Correct"),
     ],
 )

@@ -188,7 +188,8 @@ def test_a_planted_trap_decides_nothing():
 
 def test_suspects_are_judged():
     assert all("still open" in line for line in exercise.check_verdicts({"suspect 1": "", "suspect 2": ""}))
-    assert exercise.check_verdicts(exercise.TRUTH) == ["suspect 1: right.", "suspect 2: right."]
+    right = {name: verdict for name, (verdict, _) in exercise.TRUTH.items()}
+    assert all(": right;" in line for line in exercise.check_verdicts(right))
     wrong = exercise.check_verdicts({"suspect 1": "placement", "suspect 2": "real"})
     assert "more instructions" in wrong[0]
     assert "the same instructions as before" in wrong[1]

@@ -223,7 +223,8 @@ def test_the_commit_changes_misses_and_not_instructions(histories):
     assert counts.instructions["hot, aligned"] / counts.instructions["hot"] == pytest.approx(1, abs=0.001)
     suspects = counts_of(histories[history.TRAP], exercise.SUSPECTS)
     more = suspects.instructions / suspects.instructions["before"]
-    assert {name: "real" if more[name] > 1.2 else "placement" for name in exercise.TRUTH} == exercise.TRUTH
+    for name, (verdict, _) in exercise.TRUTH.items():
+        assert verdict == ("real" if more[name] > 1.2 else "placement")
     # Without the trap, neither work nor misses change.
     versions = {"first": {"commit": 0, "changes": []}, "last": {"commit": len(story.HISTORY), "changes": []}}
     quiet = counts_of(histories[history.NO_TRAP], versions)

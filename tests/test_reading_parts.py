@@ -72,8 +72,7 @@ def test_colours_differ_for_every_eye(eye):
 
 def test_groups_differ_in_shape_too():
     rows = pd.DataFrame({"a": list("xyz"), "g": list("pqr"), "value": 1.0, "low": 0.5, "high": 1.5})
-    axes = plt.figure().subplots()
-    draw.intervals(axes, rows, "a", "g")
+    axes = draw.intervals(plt.figure(), rows, "a", "g")
     shapes = [container[0].get_marker() for container in axes.containers]
     plt.close()
     assert len(set(shapes)) == 3

@@ -1,7 +1,7 @@
 """What a chapter brings: the modules of `notebooks/<chapter>/`, and what is read of each.
 
 Beside them stand as data claims.toml, sentences.toml and the notebook. Of `__init__.py`, which the notebook's first
-cell imports from, and of figures.py nothing is read here. tests/test_chapters.py checks every chapter.
+cell imports from, of figures.py and of exercise.py nothing is read here. tests/test_chapters.py checks every chapter.
 """
 
 from __future__ import annotations
@@ -39,31 +39,8 @@ class FragmentsModule(Protocol):
     def fragments(self, session: Session) -> dict[str, Callable[[], str]]: ...
 
 
-class ExerciseModule(Protocol):
-    """exercise.py, which every chapter has; the tests read it.
-
-    SOLVED: by the label of an exercise, the pattern of what its check prints once it is solved.
-    """
-
-    SOLVED: dict[str, str]
-
-
-@runtime_checkable
-class WithChange(Protocol):
-    """exercise.py of a chapter with a cell that the tests change.
-
-    CHANGE: what stands in the cell, what takes its place, and what then has to be seen.
-    """
-
-    CHANGE: tuple[str, str, str]
-
-
 def numbers_module(chapter: str) -> NumbersModule:
     return cast(NumbersModule, _module(chapter, "numbers"))
-
-
-def exercise_module(chapter: str) -> ExerciseModule:
-    return cast(ExerciseModule, _module(chapter, "exercise"))
 
 
 def experiment_module(chapter: str) -> ModuleType:

@@ -1,4 +1,7 @@
-"""What the check of an exercise says: correct first, then fast, by the rules that judge the book's own claims."""
+"""What the check of an exercise says: which answers are right; and of code, correct first, then fast, by the rules that
+judge the book's own claims."""
+
+from collections.abc import Collection, Mapping
 
 from ffilab.judge.estimates import Estimate
 from ffilab.judge.rules import NO, OPEN, YES, Rule, Side
@@ -10,6 +13,22 @@ FAST = {
     NO: "Not yet fast: it takes {ratio} times as long as the other, and {most:g} times is the limit.",
     OPEN: "Whether it is fast enough is open: it takes {ratio} times as long as the other ({why}).",
 }
+
+
+def answered(given: dict, asked: Mapping[str, tuple[object, str]], choices: Collection) -> list[str]:
+    """What to say of answers that were chosen, one line for each question: right or not so, and what stands behind it.
+
+    asked: by question, the right answer (None: this run knows of none), and what is said beside it.
+    """
+    lines = []
+    for question, (right, why) in asked.items():
+        answer = given.get(question)
+        if answer not in choices:
+            lines.append(f"{question}: still open. Choose from {', '.join(map(str, choices))}.")
+        else:
+            verdict = "open" if right is None else "right" if answer == right else "not so"
+            lines.append(f"{question}: {verdict}; {why}")
+    return lines
 
 
 def correct_then_fast(wrong: list[str], found: Comparison | Estimate | None, most: float = 1.1) -> list[str]:

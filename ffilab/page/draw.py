@@ -23,7 +23,7 @@ from ffilab.judge.wording import NOT_MEASURED, bounds, capital, listed, number, 
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record
 from ffilab.page.player import Scenes, as_data, lanes_of, plot_scene
-from ffilab.page.plots import GRID, INK, MARKERS, PALETTE, intervals, legend_above, pictures, plain_ticks  # noqa: F401
+from ffilab.page.plots import GRID, INK, MARKERS, PALETTE, intervals, legend_above, pictures, plain_ticks, points  # noqa: F401
 from ffilab.page.words import translated
 
 # Which of the two is seen: the book's theme, or JupyterLab's, says so on an outer element.

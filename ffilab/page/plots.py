@@ -1,6 +1,9 @@
 """How every figure of the book looks: one style and palette, for light and for dark pages."""
 
 import io
+from collections.abc import Mapping
+from dataclasses import astuple
+from typing import Any
 
 import matplotlib
 
@@ -11,6 +14,8 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib import ticker
+
+from ffilab.judge.estimates import Estimate
 
 INK = {"light": "#1f2328", "dark": "#e6e6e6"}
 GRID = {"light": "#d0d7de", "dark": "#4a4f57"}
@@ -63,8 +68,13 @@ def _style() -> dict:
     return style
 
 
-def intervals(axes, rows: pd.DataFrame, label: str, hue: str | None = None) -> None:
-    """Draw points with their intervals, one row each. rows: columns `label`, value, low, high and maybe `hue`."""
+def intervals(figure, rows: pd.DataFrame, label: str, hue: str | None = None, line: float | None = None, **look):
+    """Draw points with their intervals, one row each, and return the axes.
+
+    rows: columns `label`, value, low, high and maybe `hue`. line: a value to compare with. look: what the axes' `set`
+    takes.
+    """
+    axes = figure.subplots()
     groups = list(dict.fromkeys(rows[hue])) if hue else [None]
     labels = list(dict.fromkeys(rows[label]))
     for place, group in enumerate(groups):
@@ -72,13 +82,25 @@ def intervals(axes, rows: pd.DataFrame, label: str, hue: str | None = None) -> N
         offset = (place - (len(groups) - 1) / 2) * 0.22
         positions = [labels.index(name) + offset for name in part[label]]
         errors = [part.value - part.low, part.high - part.value]
-        look = {"fmt": MARKERS[place], "color": PALETTE[place]}
-        axes.errorbar(part.value, positions, xerr=errors, capsize=4, label=group, **look)
+        drawn = {"fmt": MARKERS[place], "color": PALETTE[place]}
+        axes.errorbar(part.value, positions, xerr=errors, capsize=4, label=group, **drawn)
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.grid(axis="y", visible=False)
     if hue:
         legend_above(axes, len(groups))
+    if line is not None:
+        axes.axvline(line, linestyle=":", color="gray")
+    axes.set(**look)
+    if axes.get_xscale() == "log":
+        plain_ticks(axes.xaxis)
+    return axes
+
+
+def points(found: Mapping[Any, Estimate | None], *names: str) -> pd.DataFrame:
+    """A row for `intervals` of each number that there is, by what it is of. names: of the columns that say so."""
+    rows = [(*which, *astuple(one.interval)) for which, one in found.items() if one]
+    return pd.DataFrame(rows, columns=[*names, "value", "low", "high"])
 
 
 def legend_above(axes, columns: int = 2) -> None:

@@ -10,16 +10,6 @@ from notebooks.arenas import numbers
 from notebooks.arenas.experiment import AMOUNT, CONDITIONS, FOLDER, WORK, growth
 from notebooks.arenas.numbers import AS_RUN, HUGE_NONE, MEET, NONE, RELEASED
 
-SOLVED = {
-    "which-control": r"\A(.* Right\.\n){3}\Z",
-    "growing-service": r"^Correct\.\nFast enough",
-}
-CHANGE = (
-    '"one arena": (FREE, {}, tuned("arena_max=1")),',
-    '"one arena": (FREE, {}, tuned("arena_max=1")),\n    "two arenas": (FREE, {}, tuned("arena_max=2")),',
-    "two arenas",
-)
-
 # Which two conditions differ in nothing but what is asked about.
 PAIRS = {
     "What do the native threads add?": {AS_RUN, NONE},

@@ -1,6 +1,5 @@
 """What the chapter "Arenas" shows: tables and figures."""
 
-from collections.abc import Callable, Iterable
 from functools import partial
 
 import pandas as pd
@@ -14,7 +13,6 @@ from notebooks.arenas import experiment as e
 from notebooks.arenas import numbers
 from notebooks.arenas.numbers import AS_RUN, HUGE, HUGE_NONE, NONE, ON
 
-NO_RUST = "not measured here: the extension in Rust was not built"
 # How the talk rates them, by scenario. Data to compare with.
 RATED = ("glibc", "jemalloc", "tcmalloc")
 RATINGS = {
@@ -60,12 +58,6 @@ def counted(frame: pd.DataFrame, column: str, **which) -> str:
     return draw.NOT_MEASURED if values.empty else numbers.middle(values)
 
 
-def table(frame: pd.DataFrame, by: dict[str, Iterable], columns: dict[str, tuple[Callable, str]]) -> pd.DataFrame:
-    """A row for each combination of what stands in the columns `by`; columns: by title, a function and the column that
-    it looks at."""
-    return draw.summary(frame, by, {title: partial(show, column=column) for title, (show, column) in columns.items()})
-
-
 def printout_table() -> pd.DataFrame:
     """The talk's terminal, and what follows from it: growth over amplification is what the calls saw grow."""
     return pd.DataFrame(
@@ -84,16 +76,16 @@ def printout_table() -> pd.DataFrame:
 def talk_table(runs: pd.DataFrame) -> pd.DataFrame:
     """The talk's experiment under each condition; beside its own, what the talk published."""
     titles = {
-        "RSS grown, MiB": (shown, "rss"),
-        "inside the calls, MiB": (shown, "inside"),
-        "huge pages, MiB": (counted, "huge"),
-        "held by glibc, MiB": (shown, "held"),
-        "new arenas": (counted, "arenas"),
-        "native threads at once": (counted, "at_once"),
-        "Python threads at once": (counted, "python_at_once"),
+        "RSS grown, MiB": partial(shown, column="rss"),
+        "inside the calls, MiB": partial(shown, column="inside"),
+        "huge pages, MiB": partial(counted, column="huge"),
+        "held by glibc, MiB": partial(shown, column="held"),
+        "new arenas": partial(counted, column="arenas"),
+        "native threads at once": partial(counted, column="at_once"),
+        "Python threads at once": partial(counted, column="python_at_once"),
     }
     known = dict.fromkeys(name.removesuffix(ON) for name in e.CONDITIONS)
-    found = table(numbers.named(runs), {"condition": known, "build": ()}, titles)
+    found = draw.summary(numbers.named(runs), {"condition": known, "build": ()}, titles)
     published = [TALK_RSS.get(which, "–") for which in zip(found.condition, found.build)]
     found.insert(3, "published, MiB", published)
     return found
@@ -104,25 +96,17 @@ def talk_points(runs: pd.DataFrame) -> pd.DataFrame:
     drawn."""
     pair = numbers.named(chosen(runs, interpreter=(GIL, FREE_THREADED)))
     added = sorted({*pair.condition.dropna()}.difference(e.CONDITIONS))
-    return pd.DataFrame(
-        [
-            {"condition": condition, "CPython": build, **vars(mib)}
-            for condition in (NONE, AS_RUN, HUGE_NONE, HUGE, *added)
-            for build in sorted(set(pair.build))
-            if (mib := interval_of(pair, "rss", condition=condition, build=build))
-        ],
-        columns=["condition", "CPython", "value", "low", "high"],
-    )
+    found = {
+        (condition, build): interval_of(pair, "rss", condition=condition, build=build)
+        for condition in (NONE, AS_RUN, HUGE_NONE, HUGE, *added)
+        for build in sorted(set(pair.build))
+    }
+    return draw.points(found, "condition", "CPython")
 
 
 def plot_talk(figure, rows: pd.DataFrame) -> None:
     """Growth of RSS by condition, both builds."""
-    axes = figure.subplots()
-    if rows.empty:
-        axes.text(0.5, 0.5, NO_RUST, ha="center", va="center")
-        return
-    draw.intervals(axes, rows, "condition", "CPython")
-    axes.set(xlabel="RSS grown, MiB", ylabel="", xlim=(0, None))
+    axes = draw.intervals(figure, rows, "condition", "CPython", xlabel="RSS grown, MiB", xlim=(0, None))
     axes.tick_params(axis="y", labelsize=9)
 
 
@@ -166,13 +150,13 @@ def grid_table(cells: pd.DataFrame, together: bool) -> pd.DataFrame:
     cells = cells.assign(threads=[f"{python} × {native}" for python, native in pairs])
     order = [f"{python} × {native}" for python, native in (e.TOGETHER if together else e.CELLS)]
     titles = {
-        "RSS grown, MiB": (shown, "rss"),
-        "inside the calls, MiB": (shown, "inside"),
-        "amplification": (counted, "amplification"),
-        "new arenas": (counted, "arenas"),
-        "Python threads at once": (shown, "python_at_once"),
+        "RSS grown, MiB": partial(shown, column="rss"),
+        "inside the calls, MiB": partial(shown, column="inside"),
+        "amplification": partial(counted, column="amplification"),
+        "new arenas": partial(counted, column="arenas"),
+        "Python threads at once": partial(shown, column="python_at_once"),
     }
-    return table(cells, {"build": (), "threads": order}, titles)
+    return draw.summary(cells, {"build": (), "threads": order}, titles)
 
 
 def plot_growth(figure, runs: pd.DataFrame) -> None:
@@ -208,29 +192,31 @@ def plot_growth(figure, runs: pd.DataFrame) -> None:
 def growth_table(grown: pd.DataFrame) -> pd.DataFrame:
     """After the last round and after malloc_trim: MiB more than before the first, but for arenas. grown: of numbers."""
     titles = {
-        "RSS more, MiB": (shown_positive, "grown"),
-        "after malloc_trim, MiB": (shown_positive, "trimmed"),
-        "held more, MiB": (shown_positive, "more_held"),
-        "in use more, MiB": (shown, "more_in_use"),
-        "arenas": (counted, "arenas"),
+        "RSS more, MiB": partial(shown_positive, column="grown"),
+        "after malloc_trim, MiB": partial(shown_positive, column="trimmed"),
+        "held more, MiB": partial(shown_positive, column="more_held"),
+        "in use more, MiB": partial(shown, column="more_in_use"),
+        "arenas": partial(counted, column="arenas"),
     }
     kept = grown.assign(left=grown.keep.map({True: "yes", False: "no"}))
-    found = table(kept, {"way": e.WORK.values(), "left": ("yes", "no")}, titles)
+    found = draw.summary(kept, {"way": e.WORK.values(), "left": ("yes", "no")}, titles)
     return found.rename(columns={"way": "threads", "left": "small block left"})
 
 
 def remedies_table(runs: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:
     """Memory and throughput of each remedy under both kinds of work. runs: as numbers.grown makes them; missing: why an
     allocator is."""
-    rates, whole = runs.assign(rate=runs.blocks_per_second / 1e6), None
+    titles = {}
     for work in e.WORK:
-        titles = {
-            f"{work}: MiB": (shown_positive, "grown"),
-            f"{work}: million blocks/s": (shown_positive, "rate"),
-            f"{work}: arenas": (counted, "arenas"),
+        titles |= {
+            f"{work}: MiB": partial(shown_positive, column="grown", work=work),
+            f"{work}: million blocks/s": partial(shown_positive, column="rate", work=work),
+            f"{work}: arenas": partial(counted, column="arenas", work=work),
         }
-        part = table(chosen(rates, work=work), {"remedy": e.REMEDIES}, titles)
-        whole = part if whole is None else whole.drop(columns="n").merge(part, on="remedy")
+    # Of each kind of work.
+    titles["n"] = lambda runs, remedy: chosen(runs, remedy=remedy).work.value_counts().min()
+    rates = runs.assign(rate=runs.blocks_per_second / 1e6)
+    whole = draw.summary(rates, {"remedy": e.REMEDIES}, titles, "")
     return pd.concat([whole, pd.DataFrame({"remedy": f"{name}: {why}"} for name, why in missing.items())]).fillna("")
 
 
@@ -257,8 +243,8 @@ def scenarios_table(found: pd.DataFrame, missing: dict[str, str]) -> pd.DataFram
 def thresholds_table(found: pd.DataFrame) -> pd.DataFrame:
     """A22: what stays held under each setting."""
     found = found.pivot(index=["setting", "process"], columns="case", values="held").reset_index()
-    titles = {"large, pinned: MiB": (shown, "large, pinned"), "small: MiB": (shown, "small")}
-    return table(found, {"setting": e.THRESHOLDS}, titles)
+    titles = {f"{case}: MiB": partial(shown, column=case) for case in ("large, pinned", "small")}
+    return draw.summary(found, {"setting": e.THRESHOLDS}, titles)
 
 
 def domains_table(found: pd.DataFrame) -> pd.DataFrame:

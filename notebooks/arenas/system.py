@@ -59,11 +59,8 @@ def not_brought(allocator: str) -> str | None:
     if (folder / "cargo" / "allocators" / "release" / f"lib{allocator}.so").exists():
         return None
     note = folder / "missing-allocators.txt"
-    return (
-        f"not built: {without_paths(note.read_text())}"
-        if note.exists()
-        else "not built (`python3 ffilab/bootstrap.py native` does it)"
-    )
+    why = without_paths(note.read_text()) if note.exists() else "`python3 ffilab/bootstrap.py native` does it"
+    return f"not built: {why}"
 
 
 def tunables() -> dict[str, str]:

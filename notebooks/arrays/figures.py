@@ -26,22 +26,18 @@ LOOK = {
 
 def prices(session: Session) -> pd.DataFrame:
     """What the figure draws: ns in, by tool and build."""
-    rows = []
-    for label, tool in itertools.product(PAIR, TOOLS):
-        found = numbers_of(session)[f"{tool}, in, ns on {label}"].estimate
-        if found and found.interval.is_known:
-            rows.append({"tool": tool, "CPython": label, **vars(found.interval)})
-    return pd.DataFrame(rows, columns=["tool", "CPython", "value", "low", "high"])
+    found = {
+        (tool, label): numbers_of(session)[f"{tool}, in, ns on {label}"].estimate
+        for label, tool in itertools.product(PAIR, TOOLS)
+    }
+    return draw.points(found, "tool", "CPython").dropna()
 
 
 def plot_prices(figure, found: pd.DataFrame) -> None:
-    axes = figure.subplots()
     first = found[found.CPython == GIL].sort_values("value").tool.tolist()
     ordered = found.sort_values("tool", key=lambda tools: tools.map({tool: n for n, tool in enumerate(first)}))
-    draw.intervals(axes, ordered.sort_values("CPython", kind="stable"), "tool", "CPython")
-    axes.set_xscale("log")
-    draw.plain_ticks(axes.xaxis)
-    axes.set(xlabel="ns of a call with an array of 1 KiB", ylabel="")
+    ordered = ordered.sort_values("CPython", kind="stable")
+    draw.intervals(figure, ordered, "tool", "CPython", xscale="log", xlabel="ns of a call with an array of 1 KiB")
 
 
 def costs(session: Session) -> pd.DataFrame:

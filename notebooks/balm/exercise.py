@@ -20,17 +20,6 @@ from native.balm.corpus import ascii_text, mixed_text
 from notebooks.balm import numbers, outcomes
 from notebooks.balm.experiment import BEST, BLOCK_TUPLE, FOLDER, LAZY, NEW, answer, load, text
 
-SOLVED = {
-    "choose-what-to-hand-over": r"^It passes\.\n\Z",
-    "forge-a-twelve": r"^It passes\.\n\Z",
-    "beat-the-block": r"Correct\.\nFast enough",
-}
-CHANGE = (
-    "for method in (POOLED, BLOCK, BEST)),",
-    'for method in (POOLED, "compact", BLOCK, BEST)),',
-    "compact, released",
-)
-
 # Program: how much of the text is read, and what would be correct.
 PROGRAMS = {
     "viewer": ("one in a hundred", (NEW, LAZY)),
@@ -51,10 +40,7 @@ def _of(record: Record, answers: pd.DataFrame, program: str, chosen: str) -> str
         return f"{program}: choose {NEW!r}, {LAZY!r} or {BEST!r}."
     if chosen == BEST and chosen not in correct:
         exact = outcomes.answers(answers).loc[(GIL, "type(x) is str"), BEST]
-        return (
-            f"{program}: others run it, with CPythons that you do not know, and type(x) is str says {exact}. Not "
-            "correct."
-        )
+        return f"{program}: others run it, on any CPython, and type(x) is str says {exact}. Not correct."
     if chosen not in correct:
         return f"{program}: it needs a tuple, and all strings at once. Not correct."
     for rival in correct:

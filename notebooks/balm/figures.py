@@ -7,7 +7,7 @@ from functools import partial
 
 import pandas as pd
 
-from ffilab.judge.estimates import Estimate, Interval
+from ffilab.judge.estimates import Estimate
 from ffilab.judge.processes import interval_of
 from ffilab.judge.questions import NO, above
 from ffilab.measure.record import Record
@@ -90,29 +90,15 @@ def ways(record: Record) -> pd.DataFrame:
     added."""
     known = {arm.name for arm in [*e.ours(), *e.parts(), *e.rivals(), *e.arrays()]}
     names = DRAWN_WAYS | {name: name for name in numbers.added(record, known)}
-    return pd.DataFrame(
-        {"way": shown, "CPython": label, **vars(ns)}
-        for name, shown in names.items()
-        for label in record.interpreters
-        if (ns := cost(record, label, name))
-    )
+    found = {
+        (shown, label): cost(record, label, name) for name, shown in names.items() for label in record.interpreters
+    }
+    return draw.points(found, "way", "CPython")
 
 
 def plot_ways(figure, rows: pd.DataFrame) -> None:
     """Cost of every way, on a log scale."""
-    axes = figure.subplots()
-    draw.intervals(axes, rows, "way", "CPython")
-    axes.set_xscale("log")
-    draw.plain_ticks(axes.xaxis)
-    axes.set_xlabel("ns to make and drop one string")
-
-
-def listing(rows: pd.DataFrame, what: list[str]) -> str:
-    """The rows of a figure in words, for its alt text: names joined, and the interval."""
-    return "; ".join(
-        f"{', '.join(str(row[name]) for name in what)}: {draw.text(Interval.of(row), 'ns')}"
-        for _, row in rows.iterrows()
-    )
+    draw.intervals(figure, rows, "way", "CPython", xscale="log", xlabel="ns to make and drop one string")
 
 
 def counts_table(counts: dict) -> pd.DataFrame:

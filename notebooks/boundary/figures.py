@@ -140,12 +140,9 @@ def plot_without_gil(figure, ratios: pd.DataFrame) -> None:
 
 def plot_int(figure, ints: pd.DataFrame) -> None:
     """What is compared is not the same everywhere: the label says which calls release the GIL."""
-    axes = figure.subplots()
     releases = {binding: f"{binding},\nreleases the GIL" for binding in DETACHING}
     rows = ints.join(ends(ints.ns)).replace({"binding": releases})
-    draw.intervals(axes, rows, "binding", "interpreter")
-    axes.set(xlabel="ns for a turn of the loop, int → int", ylabel="", xscale="log")
-    draw.plain_ticks(axes.xaxis)
+    draw.intervals(figure, rows, "binding", "interpreter", xscale="log", xlabel="ns for a turn of the loop, int → int")
 
 
 def int_times(ints: pd.DataFrame) -> pd.DataFrame:

@@ -3,22 +3,12 @@
 import pandas as pd
 
 from ffilab.judge.processes import ratio
-from ffilab.judge.selfcheck import correct_then_fast
+from ffilab.judge.selfcheck import answered, correct_then_fast
 from ffilab.measure.case import Case
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import GIL
 from notebooks.convoy.experiment import DEFAULT_S, FOLDER, WAITS_S, served_in_c
 from notebooks.convoy.numbers import APART, COROUTINE, INTERPRETER, NATIVE, PROCESS, done
-
-SOLVED = {
-    "convoy-waits": r"\A(.*: right; .*\n){5}\Z",
-    "convoy-server": r"\bCorrect\.\nFast enough",
-}
-CHANGE = (
-    '"1 sub-interpreter": ONE',
-    '"1 CPU thread, 1 ms": ONE | {"interval": 0.001}, "1 sub-interpreter": ONE',
-    "1 CPU thread, 1 ms",
-)
 
 # The cases of the first exercise.
 ASKED = (APART, PROCESS, INTERPRETER, NATIVE, COROUTINE)
@@ -38,21 +28,16 @@ def check_waits(waits: dict[str, bool | None], runs: pd.DataFrame) -> list[str]:
 
     Returns what to say, one line for each case.
     """
-    lines = []
+    asked = {}
     for case in ASKED:
         medians = pd.to_numeric(done(runs, interpreter=GIL, case=case).p50).dropna()
-        if waits.get(case) is None:
-            lines.append(f"{case}: choose True or False.")
-        elif medians.empty:
-            lines.append(f"{case}: this run has no median for it.")
-        else:
-            took_s = medians.median() / 1e6
-            is_right = bool(waits[case]) == (took_s >= DEFAULT_S / 2)
-            lines.append(
-                f"{case}: {'right' if is_right else 'not so'}; its median request takes {took_s * 1e3:.3g} ms, "
-                f"and the switch interval is {DEFAULT_S * 1e3:g} ms."
-            )
-    return lines
+        if medians.empty:
+            asked[case] = None, "this run has no median for it."
+            continue
+        took_s = medians.median() / 1e6
+        why = f"its median request takes {took_s * 1e3:.3g} ms, and the switch interval is {DEFAULT_S * 1e3:g} ms."
+        asked[case] = took_s >= DEFAULT_S / 2, why
+    return answered(waits, asked, (True, False))
 
 
 def check_server(session: Session, mine: str) -> list[str]:

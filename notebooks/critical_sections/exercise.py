@@ -15,16 +15,6 @@ from ffilab.setup.catalogue import FREE_THREADED
 from native.threads import rate, together
 from notebooks.critical_sections.experiment import CONTENTION_MS, extension, piece
 
-SOLVED = {
-    "safe-counter": r"Correct\.\nFast enough",
-    "repair-counter": r"^Correct after eight more: ",
-}
-CHANGE = (
-    """    "list": ("d.append(1); d.pop()", list),\n""",
-    """    "list": ("d.append(1); d.pop()", list),\n    "a set": ("d.add(1)", set),\n""",
-    "a set",
-)
-
 STRESS_THREADS, STRESS_LOOPS, LONG_LOOP = 8, 2_000_000, 10_000_000
 COUNTS, COUNTER_SECONDS = 100_000, 20
 # What may count one at a time, and be called by any extension.
@@ -135,9 +125,7 @@ def check_counter(source: str, session: Session) -> list[str]:
             return [*lines, f"Not correct {when}: {total} for {expected:,} calls. {lost}."]
     lines.append(f"Two threads did {result['gain']:.2f} times the work of one, in one run.")
     if result["gain"] <= 1:
-        lines.append(
-            "They get in each other's way, or the machine was busy. What do two threads still write to together?"
-        )
+        lines.append("They get in each other's way, or the machine was busy. What do both threads still write to?")
     return lines
 
 

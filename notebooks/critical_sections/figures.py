@@ -68,17 +68,14 @@ def boundary_calls(session: Session) -> pd.DataFrame:
 
 def operation_ratios(record: Record, version: str, operations: Iterable[str]) -> pd.DataFrame:
     """Each operation on the free-threaded build over the same with the GIL, of one version, and calls of the talk."""
-    ratios = {arm: numbers.net_ratio(record, version, arm) for arm in (*operations, *numbers.BOUNDARY_ARMS)}
-    return pd.DataFrame({"operation": arm, **vars(ratio.interval)} for arm, ratio in ratios.items() if ratio)
+    ratios = {(arm,): numbers.net_ratio(record, version, arm) for arm in (*operations, *numbers.BOUNDARY_ARMS)}
+    return draw.points(ratios, "operation")
 
 
 def plot_operations(figure, ratios: pd.DataFrame) -> None:
     """One line per operation: time on the free-threaded build over time with the GIL."""
-    axes = figure.subplots()
-    ordered = ratios.sort_values("value", ascending=False)
-    draw.intervals(axes, ordered, "operation")
-    axes.axvline(1, linestyle=":", color="gray")
-    axes.set(xlabel=f"time on {FREE_THREADED} / time on {GIL}, without the loop", ylabel="")
+    said = f"time on {FREE_THREADED} / time on {GIL}, without the loop"
+    axes = draw.intervals(figure, ratios.sort_values("value", ascending=False), "operation", line=1, xlabel=said)
     axes.tick_params(axis="y", labelsize=9)
 
 
@@ -105,19 +102,15 @@ def pieces(record: Record) -> pd.DataFrame:
 def locks_alone_and_shared(runs: pd.DataFrame) -> pd.DataFrame:
     """What the first picture draws: ns of each of two threads for each lock, on objects of their own, and on one
     object."""
-    rows = []
-    for name, shared in itertools.product(numbers.LOCKS, (OWN, ONE)):
-        if ns := numbers.of_each(runs, name=name, shared=shared):
-            rows.append({"lock": name, "two threads on": shared, **vars(ns)})
-    return pd.DataFrame(rows)
+    cases = itertools.product(numbers.LOCKS, (OWN, ONE))
+    found = {(name, shared): numbers.of_each(runs, name=name, shared=shared) for name, shared in cases}
+    return draw.points(found, "lock", "two threads on")
 
 
 def plot_locks(figure, found: pd.DataFrame) -> None:
     """Two points for each lock."""
-    axes = figure.subplots()
-    draw.intervals(axes, found, "lock", "two threads on")
-    axes.set(xscale="log", xlabel=f"ns for one increment of each of two threads, {FREE_THREADED}", ylabel="")
-    draw.plain_ticks(axes.xaxis)
+    said = f"ns for one increment of each of two threads, {FREE_THREADED}"
+    draw.intervals(figure, found, "lock", "two threads on", xscale="log", xlabel=said)
 
 
 def lock_table(runs: pd.DataFrame, shared: str) -> pd.DataFrame:
@@ -167,8 +160,6 @@ def plot_objects(figure, rates: dict[str, pd.DataFrame]) -> None:
     """Python objects under two threads: rate over that of one thread, by interpreter."""
     rows = two_threads(rates)
     rows["label"] = rows.name + ", " + rows.shared
-    axes = figure.subplots()
-    draw.intervals(axes, rows, "label", "interpreter")
+    said = "operations per second with 2 threads / with 1"
+    axes = draw.intervals(figure, rows, "label", "interpreter", line=1, xlabel=said, xlim=(0, None))
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
-    axes.axvline(1, linestyle=":", color="gray")
-    axes.set(xlabel="operations per second with 2 threads / with 1", ylabel="", xlim=(0, None))

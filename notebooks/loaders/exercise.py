@@ -20,17 +20,6 @@ from ffilab.setup.catalogue import GIL
 from notebooks.loaders import numbers
 from notebooks.loaders.experiment import LIBRARY, LOADERS, SLEEP_MS, bring_about, call, counting
 
-SOLVED = {
-    "choose-loaders": r"\ACorrect\.\n(Fast|Either)\b",
-    "repair-loaders": r"\ACorrect: .*\n(Fast|Either)\b",
-    "safe-to-block": r"^Correct\.\nFast enough",
-}
-CHANGE = (
-    '*(call(loader, "getpid", None) for loader in LOADERS),',
-    '*(call(loader, name, None) for name in ("getpid", "getppid") for loader in LOADERS),',
-    "CDLL getppid",
-)
-
 FUNCTIONS = ("noop", "sleep_ms", "PyList_New")
 WHY = {
     "wait": "The call waits for another Python thread, and that thread waits for what the call keeps.",

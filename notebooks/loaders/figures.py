@@ -72,10 +72,7 @@ def prices(record: Record) -> pd.DataFrame:
 
 
 def plot_prices(figure, prices: pd.DataFrame) -> None:
-    axes = figure.subplots()
-    draw.intervals(axes, prices, "function", "interpreter")
-    axes.axvline(0, linestyle=":", color="gray")
-    axes.set(xlabel="ns that CDLL adds to a call", ylabel="")
+    draw.intervals(figure, prices, "function", "interpreter", line=0, xlabel="ns that CDLL adds to a call")
 
 
 def carried(record: Record, prices: pd.DataFrame) -> pd.DataFrame:
@@ -150,9 +147,8 @@ def shares(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot_shares(figure, shares: pd.DataFrame) -> None:
-    axes = figure.subplots()
-    draw.intervals(axes, shares, "interpreter", "loader")
-    axes.set(xlabel="share of its speed that the counting thread keeps", ylabel="CPython", xlim=(-0.05, 1.25))
+    look = {"xlabel": "share of its speed that the counting thread keeps", "ylabel": "CPython", "xlim": (-0.05, 1.25)}
+    draw.intervals(figure, shares, "interpreter", "loader", **look)
 
 
 def loader_table(record: Record, shares: pd.DataFrame, ends: pd.DataFrame) -> pd.DataFrame:

@@ -17,44 +17,27 @@ from ffilab.measure.session import Session
 from ffilab.page import draw
 from ffilab.setup.catalogue import GIL
 
-SOLVED = {
-    "find-the-flaw": r"\A(\w: right\. .*\n){3}\Z",
-    "repair-the-benchmark": r"^Right: ",
-    "count-to": r"^Correct\.\nFast enough",
-}
-CHANGE = (
-    '"a list of ten lists": "[[] for _ in range(10)]",',
-    '"a list of ten lists": "[[] for _ in range(10)]", "a list of ten tuples": "[(n,) for n in range(10)]",',
-    "a list of ten tuples",
-)
-
 FLAWS = {
-    "A": "The two functions run one after the other; whatever changes in between counts as a difference.",
-    "B": "A thousand timings of one process are treated as a thousand independent values.",
-    "C": "Each timing holds one call, which is of the size of the clock's step and the wrapper.",
+    "A": "the two functions run one after the other; whatever changes in between counts as a difference.",
+    "B": "a thousand timings of one process are treated as a thousand independent values.",
+    "C": "each timing holds one call, which is of the size of the clock's step and the wrapper.",
 }
 KEYWORDS = {"A": "order", "B": "restart", "C": "batch"}
 # What each remedy mends, said where it is the wrong one.
 MENDS = {
-    "order": "it mends two functions of which one always comes first",
-    "restart": "it mends timings that share one process",
-    "batch": "it mends timings as short as a step of the clock",
+    "order": "it mends two functions of which one always comes first.",
+    "restart": "it mends timings that share one process.",
+    "batch": "it mends timings as short as a step of the clock.",
 }
 
 
 def check_flaws(answers: dict[str, str]) -> list[str]:
     """The self-check: for A, B and C one remedy out of `order`, `restart`, `batch`. Returns one line for each."""
-    lines = []
+    asked = {}
     for name, remedy in KEYWORDS.items():
-        given = answers.get(name)
-        if not given:
-            lines.append(f"{name}: still open.")
-        elif given not in KEYWORDS.values():
-            lines.append(f"{name}: choose one of {', '.join(sorted(KEYWORDS.values()))}.")
-        else:
-            wrong = f"not this one: {MENDS[given]}."
-            lines.append(f"{name}: {'right. ' + FLAWS[name] if given == remedy else wrong}")
-    return lines
+        given = answers.get(name, "")
+        asked[name] = remedy, FLAWS[name] if given == remedy else MENDS.get(given, "")
+    return selfcheck.answered(answers, asked, MENDS)
 
 
 # The simulated machine: a call takes NS; each process multiplies the time of each function by luck of its own, each
@@ -116,14 +99,9 @@ def flaw_of_counting(ratios: list[float], log: list[list[str]]) -> str | None:
     if len(ratios) < MIN_VALUES:
         return f"it returns {len(ratios)} ratios; an interval takes at least {MIN_VALUES}, one for each process."
     if len(log) == 1:
-        return (
-            "all timings come from one process, whose luck counts as a difference. Call start() again for each ratio."
-        )
+        return "all timings come from one process, whose luck counts as a difference. Call start() for each ratio."
     if len(ratios) > len(log):
-        return (
-            f"it returns {len(ratios)} ratios from {len(log)} processes. Ratios of one process share its luck: "
-            "return one for each."
-        )
+        return f"{len(ratios)} ratios come from {len(log)} processes. Those of one share its luck: return one of each."
     return None
 
 
@@ -133,10 +111,7 @@ def flaw_of_order(log: list[list[str]]) -> str | None:
     if alone:
         return "a process takes timings of one function only, so that its drift does not cancel. Time both in each."
     if all(order == sorted(order) or order == sorted(order, reverse=True) for order in log):
-        return (
-            "in each process all timings of one function come before those of the other: drift counts as a "
-            "difference. Interleave."
-        )
+        return "in each process one function is timed before the other: drift counts as a difference. Interleave."
     if len({tuple(order) for order in log}) == 1:
         return "the order is the same in every process, so that the position counts as a difference. Draw it at random."
     return None
@@ -207,9 +182,7 @@ def check_count(session: Session, mine: str) -> list[str]:
     draw.arms(record)
     spin, once, further = ((GIL, arm.name) for arm in arms)
     growth = statistics.compare(record, further, once).ratio
-    short = (
-        f"{TIMES} times as far takes {draw.text(growth)} times as long, which is not certainly more than {GROWS} times."
-    )
+    short = f"{TIMES} times as far takes {draw.text(growth)} times as long, not certainly more than {GROWS} times."
     wrong = [] if above(growth, GROWS) == YES else [short]
     return selfcheck.correct_then_fast(wrong, statistics.compare(record, once, spin))
 

@@ -119,14 +119,10 @@ def show_steps(session: Session, shares: dict[int, Share]) -> None:
         for step, share in shares.items()
     )
 
-    def plot(figure) -> None:
-        axes = figure.subplots()
-        draw.intervals(axes, found.assign(**{name: found[name] * 100 for name in ("value", "low", "high")}), "step")
-        axes.axvline(100 * (1 - LEVEL), linestyle=":", color="gray")
-        axes.set(xlabel="false alarms (% of benchmarks)", xlim=(-2, None))
-
+    in_percent = found.assign(**{name: found[name] * 100 for name in ("value", "low", "high")})
+    look = {"line": 100 * (1 - LEVEL), "xlabel": "false alarms (% of benchmarks)", "xlim": (-2, None)}
     draw.figure(
-        plot,
+        lambda figure: draw.intervals(figure, in_percent, "step", **look),
         chapter.sentence(session, "alarms"),
         "; ".join(f"step {row.step}, {draw.text(Interval.of(row), '%', 100)}" for row in found.itertuples()),
         size=(7.2, 2.4),

@@ -13,14 +13,6 @@ from ffilab.setup.catalogue import FREE_THREADED
 from native.outside.ways import by_ctypes, library
 from notebooks.outside.experiment import FOLDER
 
-# What the check of each exercise prints when it is solved.
-SOLVED = {
-    "keep-state": r"\ACorrect: the count came to 100\.",
-    "count-answers": r"\ACorrect: all 1,000 rings",
-}
-# A change of a cell, for the tests: what stands there, what takes its place, and what then has to be seen.
-CHANGE = ("(0, 1, 2, 8)", "(0, 1, 2, 8, 16)", "16 threads")
-
 CALLBACKS, RINGERS, RINGS = 100, 4, 250
 SECONDS = 20
 NOT_RUN = "Not run: this page is made from records, and they hold no run of this code. Try it in JupyterLab."
@@ -84,9 +76,7 @@ def check_kept(source: str, session: Session) -> list[str]:
         return found
     said = f"One callback takes {found['ns']:,.0f} ns, in one run."
     if found["calls"] != CALLBACKS:
-        return [
-            f"Not correct: the callback was called {found['calls']} times, not {CALLBACKS}. Does `around` call `run`?"
-        ]
+        return [f"Not correct: the callback ran {found['calls']} times, not {CALLBACKS}. Does `around` call `run`?"]
     if found["count"] != CALLBACKS:
         return [f"Not correct: of {CALLBACKS} callbacks, none counted further than {found['count']}.", said]
     return [f"Correct: the count came to {CALLBACKS}.", said]

@@ -43,19 +43,16 @@ def prices(session: Session) -> pd.DataFrame:
         "…, PYTHON_TLBC=0": ("ns", 1, e.CODE, "shared"),
         "a kept state": ("kept", 1, e.THREADS, "own"),
     }
-    rows = []
+    found = {}
     for (what, (kind, count, event, bytecode)), label in itertools.product(shown.items(), states.PAIR):
         case = {"interpreter": label, "event": event, "count": count, "bytecode": bytecode}
-        if us := states.mean(ends, kind, 1000, **case):
-            rows.append({"before": what, "CPython": label, **vars(us.at())})
-    return pd.DataFrame(rows)
+        found[what, label] = states.mean(ends, kind, 1000, **case)
+    return draw.points(found, "before", "CPython")
 
 
 def plot_prices(figure, found: pd.DataFrame) -> None:
-    axes = figure.subplots()
-    draw.intervals(axes, found, "before", "CPython")
-    axes.set(xscale="log", xlabel="µs to attach and detach, in a thread of C", ylabel="")
-    draw.plain_ticks(axes.xaxis)
+    said = "µs to attach and detach, in a thread of C"
+    axes = draw.intervals(figure, found, "before", "CPython", xscale="log", xlabel=said)
     axes.set_xticks((0.1, 1, 10, 100))
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from ffilab.judge.estimates import Interval, known
 from ffilab.judge.questions import NO, OPEN, YES, above
-from ffilab.judge.selfcheck import correct_then_fast as said_of
+from ffilab.judge.selfcheck import answered, correct_then_fast
 from ffilab.measure.case import Case
 from ffilab.measure.session import Session
 from ffilab.measure.source import source_of
@@ -20,17 +20,6 @@ from ffilab.page.draw import text
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.pinning import numbers
 from notebooks.pinning.experiment import APART, FREE, LIBRARY, NATIVE, ONE_CORE, PYTHON, chunk_of, drawn
-
-SOLVED = {
-    "pinning-sides": r"\A(.*: right; .*\n){4}\Z",
-    "pinning-places": r"^Correct: ",
-    "pinning-quiet": r"^Correct\.\nFast enough",
-}
-CHANGE = (
-    "PINNED = {APART: (0, 1), ONE_CORE: (0, 0)}",
-    'PINNED = {APART: (0, 1), ONE_CORE: (0, 0), "only one pinned": (0, None)}',
-    "only one pinned",
-)
 
 # By question: interpreter, work, and the placement that is compared with "not pinned", two threads.
 ASKED = {
@@ -59,15 +48,12 @@ def told(question: str, speeds: pd.DataFrame) -> str:
 def check_sides(said: dict[str, str], speeds: pd.DataFrame) -> list[str]:
     """Are two threads faster or slower there than where nothing is pinned? Against this run, one line for each
     question."""
-    lines = []
+    asked = {}
     for question in ASKED:
-        answer, one = said.get(question), over_free(question, speeds)
-        if answer not in ANSWERS:
-            lines.append(f"{question}: choose from {', '.join(ANSWERS)}.")
-            continue
-        found = "this run has no interval for it" if one is None else f"throughput over not pinned {text(one)}"
-        lines.append(f"{question}: {'right' if answer == told(question, speeds) else 'not so'}; {found}.")
-    return lines
+        ratio = over_free(question, speeds)
+        why = "this run has no interval for it" if ratio is None else f"throughput over not pinned {text(ratio)}"
+        asked[question] = told(question, speeds), f"{why}."
+    return answered(said, asked, ANSWERS)
 
 
 def check_places(place: Callable[[int, set[int]], set[int] | None]) -> list[str]:
@@ -82,12 +68,8 @@ def check_places(place: Callable[[int, set[int]], set[int] | None]) -> list[str]
         if len(allowed) > 1 and (len(set(first)) < len(first) or any(len(cores) != 1 for cores in first)):
             return [f"Not a core each: of {sorted(allowed)}, the first threads get {[sorted(one) for one in first]}."]
         if any(cores is not None for cores in given[len(allowed) :]):
-            return [
-                f"With more threads than {len(allowed)} cores, the further ones should stay free: return None for them."
-            ]
-    return [
-        "Correct: a core each while there are cores, never one that is not allowed, and the rest is left to the system."
-    ]
+            return [f"With more threads than {len(allowed)} cores, the further ones stay free: return None for them."]
+    return ["Correct: a core each while there are cores, none that is not allowed, and the rest left to the system."]
 
 
 MINE = "mine"
@@ -105,10 +87,10 @@ def check_quiet(session: Session, run: Callable) -> list[str]:
     mine = runs[runs.placement == MINE]
     wrong = [line for row in mine.to_dict("records") if (line := fault(**row))]
     if wrong:
-        return said_of(wrong[:1], None)
+        return correct_then_fast(wrong[:1], None)
     gain = numbers.over(runs, "measures_per_s", MINE, FREE).interval
     return [
-        *said_of([], numbers.over(runs, "per_s", FREE, MINE)),
+        *correct_then_fast([], numbers.over(runs, "per_s", FREE, MINE)),
         f"The thread that measures does {text(gain)} times what it does where nothing is pinned.",
     ]
 

@@ -6,6 +6,7 @@ from functools import partial
 import pandas as pd
 
 from ffilab.judge.estimates import Estimate, Interval, Location
+from ffilab.judge.processes import chosen
 from ffilab.page import draw
 from notebooks.pinning import numbers
 from notebooks.pinning.experiment import AGAIN, ALONE, APART, FREE, NATIVE, ONE_CORE, PAIR, PYTHON
@@ -16,11 +17,6 @@ SHOWN = (FREE, AGAIN, APART, ONE_CORE)
 CASES = list(itertools.product(PAIR, (NATIVE, PYTHON)))
 BY = {"interpreter": PAIR, "work": (NATIVE, PYTHON)}
 N = "n (processes)"
-
-
-def done(frame: pd.DataFrame) -> pd.DataFrame:
-    """The processes that brought a result."""
-    return frame[frame.ended == "ok"]
 
 
 def steadiness_table(steady: pd.DataFrame) -> pd.DataFrame:
@@ -48,7 +44,7 @@ def throughput_table(speeds: pd.DataFrame) -> pd.DataFrame:
         "over not pinned": over_free,
         "moves/s of a thread": numbers.moves,
     }
-    found = draw.summary(done(speeds), {**BY, "threads": (), "placement": SHOWN}, columns, N)
+    found = draw.summary(chosen(speeds, ended="ok"), {**BY, "threads": (), "placement": SHOWN}, columns, N)
     # One thread has no other to keep a core from.
     found.placement = found.placement.mask((found.threads == 1) & (found.placement == APART), "pinned")
     return found
@@ -81,7 +77,7 @@ def latency_table(lateness: pd.DataFrame) -> pd.DataFrame:
         "pieces of work/s beside": beside,
         "n (processes × answers)": answers,
     }
-    found = draw.summary(done(lateness), {**BY, "placement": (ALONE, *SHOWN)}, columns, "")
+    found = draw.summary(chosen(lateness, ended="ok"), {**BY, "placement": (ALONE, *SHOWN)}, columns, "")
     return found.rename(columns={"work": "beside"})
 
 
@@ -92,58 +88,41 @@ def race_table(races: pd.DataFrame) -> pd.DataFrame:
         losing, lost = numbers.losing(races, **which), draw.Quantity(numbers.lost(races, **which), "%", 100)
         return {"updates lost, %": lost, "processes that lose any": str(losing), "their share": losing}
 
-    return draw.summary(done(races), {"interpreter": PAIR, "placement": (FREE, APART, ONE_CORE)}, row, "")
+    return draw.summary(chosen(races, ended="ok"), {"interpreter": PAIR, "placement": (FREE, APART, ONE_CORE)}, row, "")
 
 
 def summary(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
     """Both together, for those who have to choose: one row for each interpreter, kind of work and placement."""
-    rows = []
-    for (label, work), placement in itertools.product(CASES, numbers.with_added(speeds, FREE, APART, ONE_CORE)):
-        which = {"interpreter": label, "work": work}
-        n = len(numbers.column(speeds, "per_s", placement=placement, threads=2, **which))
-        answered = len(numbers.column(lateness, "p50", placement=placement, **which))
-        if not n + answered:
-            continue
-        ratio = numbers.over(speeds, "per_s", placement, FREE, threads=2, **which)
-        rows.append(
-            {
-                "CPython": label,
-                "work": work,
-                "pinning": placement,
-                "throughput of two threads, over not pinned": ITSELF if placement == FREE else draw.Quantity(ratio),
-                "p50 of an answer beside it, µs": late(lateness, "p50", placement=placement, **which),
-                "p99 of an answer beside it, µs": late(lateness, "p99", placement=placement, **which),
-                N: f"{n} and {answered}",
-            }
-        )
-    return pd.DataFrame(rows)
+
+    def row(_, **which) -> dict:
+        n, answered = (len(chosen(frame, **which)) for frame in (pairs, lateness))
+        return {
+            "throughput of two threads, over not pinned": over_free(pairs, **which),
+            "p50 of an answer beside it, µs": late(lateness, "p50", **which),
+            "p99 of an answer beside it, µs": late(lateness, "p99", **which),
+            N: f"{n} and {answered}",
+        }
+
+    pairs, lateness = chosen(speeds, ended="ok", threads=2), chosen(lateness, ended="ok")
+    placements = numbers.with_added(speeds, FREE, APART, ONE_CORE)
+    both = chosen(pd.concat([pairs, lateness]), placement=placements)
+    return draw.summary(both, {**BY, "placement": placements}, row, "").rename(columns={"placement": "pinning"})
 
 
 def effects(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
     """What the figure draws: gains of both placements over not pinned; above 1 is better."""
-    rows = []
+    gains = {}
     for (label, work), placement in itertools.product(CASES, numbers.with_added(speeds, APART, ONE_CORE)):
         which = {"interpreter": label, "work": work}
-        found = {
-            "throughput": numbers.over(speeds, "per_s", placement, FREE, threads=2, **which),
-            "median answer": numbers.over(lateness, "p50", FREE, placement, **which),
-        }
-        for what, one in found.items():
-            if one and one.interval.is_known:
-                rows.append({"case": f"{what}, {work}, {label}", "placement": placement, **vars(one.interval)})
-    return pd.DataFrame(rows, columns=["case", "placement", "value", "low", "high"])
+        throughput = numbers.over(speeds, "per_s", placement, FREE, threads=2, **which)
+        gains[f"throughput, {work}, {label}", placement] = throughput
+        gains[f"median answer, {work}, {label}", placement] = numbers.over(lateness, "p50", FREE, placement, **which)
+    return draw.points(gains, "case", "placement").dropna()
 
 
 def plot_effects(figure, found: pd.DataFrame) -> None:
-    axes = figure.subplots()
-    if not len(found):
-        axes.text(0.5, 0.5, "threads were not pinned here", ha="center")
-        return
-    draw.intervals(axes, found, "case", "placement")
-    axes.axvline(1, linewidth=1, linestyle="--", color=draw.PALETTE[3])
-    axes.set_xscale("log")
-    draw.plain_ticks(axes.xaxis)
-    axes.set_xlabel("times as good as left alone (to the right is better)")
+    said = "times as good as left alone (to the right is better)"
+    draw.intervals(figure, found, "case", "placement", xscale="log", line=1, xlabel=said)
 
 
 def copies_table(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:

@@ -2,16 +2,10 @@
 
 import pandas as pd
 
-from ffilab.judge.selfcheck import correct_then_fast
+from ffilab.judge.selfcheck import answered, correct_then_fast
 from ffilab.measure.session import Session
 from notebooks.placement import counting, history, story
 from notebooks.placement.story import AT
-
-SOLVED = {
-    "placement-or-real": r"^suspect 1: right\.\nsuspect 2: right\.\n\Z",
-    "mend-the-slow-commit": r"Correct\.\nFast enough",
-}
-CHANGE = ("YOURS = []", 'YOURS = [counting.Cache("mine", 49152, 12, 64)]', "misses of a call: mine")
 
 # [suspects]
 # One is slower by its work, one by its place: it does more, or it is the commit that was blamed.
@@ -26,7 +20,11 @@ SUSPECTS = {
     "suspect 2": {"commit": AT, "changes": []},
 }
 # [/suspects]
-TRUTH = {"suspect 1": "real", "suspect 2": "placement"}
+# Suspect: the right verdict, and why.
+TRUTH = {
+    "suspect 1": ("real", "it executes more instructions than before."),
+    "suspect 2": ("placement", "it executes the same instructions as before."),
+}
 
 # More or less of the same work: a jump more or less here and there.
 SAME_WORK = 0.02
@@ -54,22 +52,11 @@ def faults(change: dict[str, str], counts: pd.DataFrame | str) -> list[str]:
         instructions = counts.set_index("program").instructions
         work = instructions["mended"] / instructions["slow"] - 1
         if abs(work) > SAME_WORK:
-            wrong.append(
-                f"it executes {abs(work):.0%} {'more' if work > 0 else 'fewer'} instructions: leave the work as it is"
-            )
+            more = f"{abs(work):.0%} {'more' if work > 0 else 'fewer'}"
+            wrong.append(f"it executes {more} instructions: leave the work as it is")
     return wrong
 
 
 def check_verdicts(verdicts: dict[str, str]) -> list[str]:
     """What to say, one line for each suspect."""
-    lines = []
-    for name, truth in TRUTH.items():
-        verdict = verdicts.get(name, "")
-        if verdict not in ("real", "placement"):
-            lines.append(f'{name}: still open. Say "real" or "placement".')
-        elif verdict == truth:
-            lines.append(f"{name}: right.")
-        else:
-            why = "more instructions than" if truth == "real" else "the same instructions as"
-            lines.append(f"{name}: no. It executes {why} before. Look at both columns again.")
-    return lines
+    return answered(verdicts, TRUTH, ("real", "placement"))

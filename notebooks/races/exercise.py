@@ -17,12 +17,6 @@ from ffilab.setup.catalogue import FREE_THREADED
 from notebooks.races.detection import RACE, SOURCES, first_line, thread_sanitizer
 from notebooks.races.experiment import FOLDER, TWO, crossed_counter
 
-SOLVED = {
-    "safe-or-not": r"\A(.*: right; .*\n){6}\Z",
-    "share-less": r"^Correct\.\nFast enough",
-}
-CHANGE = ("CROWD_SIZES = (2, THREADS)", "CROWD_SIZES = (2, 8, THREADS)", "8 threads with 10,000: loss")
-
 SAFE, UNSAFE = "safe", "can go wrong"
 # Situation: (the right answer, and why). The answers follow from the code; what a run shows is told beside them.
 SITUATIONS = {
@@ -39,16 +33,11 @@ ROUNDS = 20
 
 def check_choice(choice: dict[str, str], seen: dict[str, Share]) -> list[str]:
     """One line for each situation: is the answer right, why, and in how many runs of this page it went wrong."""
-    lines = []
-    for situation, (right, why) in SITUATIONS.items():
-        given = choice.get(situation, "")
-        if given not in (SAFE, UNSAFE):
-            lines.append(f"{situation}: answer with {SAFE!r} or {UNSAFE!r}.")
-            continue
-        runs = seen[situation]
-        verdict = "right" if given == right else "not right"
-        lines.append(f"{situation}: {verdict}; {why}. It went wrong in {runs} runs of this page.")
-    return lines
+    asked = {
+        situation: (right, f"{why}. It went wrong in {seen[situation]} runs of this page.")
+        for situation, (right, why) in SITUATIONS.items()
+    }
+    return selfcheck.answered(choice, asked, (SAFE, UNSAFE))
 
 
 def check_counter(session: Session, folder: str) -> list[str]:

@@ -316,22 +316,17 @@ def remedies_table(record: Record, rivals: pd.DataFrame) -> pd.DataFrame:
 
 def price_rows(record: Record, rivals: pd.DataFrame) -> pd.DataFrame:
     """What is drawn of it: one thread and two, without the GIL."""
-    prices = {
-        "one thread": lambda name: statistics.per_call(record, (FREE_THREADED, name)),
-        "two threads together": lambda name: numbers.operation(rivals, name),
-    }
-    return pd.DataFrame(
-        {"remedy": name, "threads": how, **vars(one)}
-        for name, (how, price) in product(remedies(record), prices.items())
-        if (one := price(name))
-    )
+    prices = {}
+    for name in remedies(record):
+        prices[name, "one thread"] = statistics.per_call(record, (FREE_THREADED, name))
+        prices[name, "two threads together"] = numbers.operation(rivals, name)
+    return draw.points(prices, "remedy", "threads")
 
 
 def plot_prices(figure, prices: pd.DataFrame) -> None:
     """A point for each remedy: one thread, and two that share it."""
-    axes = figure.subplots()
-    draw.intervals(axes, prices, "remedy", hue="threads")
-    axes.set(xlabel="ns for each operation, without the GIL", xlim=(0, None))
+    said = "ns for each operation, without the GIL"
+    draw.intervals(figure, prices, "remedy", "threads", xlabel=said, xlim=(0, None))
 
 
 def detection_table(found: pd.DataFrame) -> pd.DataFrame:

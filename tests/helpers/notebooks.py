@@ -1,9 +1,11 @@
 """What stands in the notebooks of chapters, as they are typed and as they were executed."""
 
 import re
+import tomllib
 
 from ffilab.page.contents import Chapter
 from ffilab.page.places import markdown
+from ffilab.run.paths import NOTEBOOKS
 
 
 def typed(chapter: str) -> str:
@@ -33,6 +35,11 @@ def glued(notebook) -> dict[str, str]:
 def asked(text: str) -> list[str]:
     """The names of what Markdown shows that is glued elsewhere."""
     return re.findall(r"\{glue\} (\S+)", text) + re.findall(r"\{glue:text\}`([^`]+)`", text)
+
+
+def exercises(chapter: str) -> dict[str, dict[str, str]]:
+    """What exercises.toml of a chapter says: `solved`, a pattern by exercise; `change`, of a cell."""
+    return tomllib.loads((NOTEBOOKS / chapter / "exercises.toml").read_text())
 
 
 def by_exercise(notebook):

@@ -124,5 +124,5 @@ def test_a_reader_who_never_calls_back_is_told_so():
             return look(*arguments)
 
     said = exercise.check_kept("def around(run, what):\n    pass\n", Session)
-    assert said == ["Not correct: the callback was called 0 times, not 100. Does `around` call `run`?"]
+    assert said == ["Not correct: the callback ran 0 times, not 100. Does `around` call `run`?"]
     assert exercise.check_rung("def ready(:", Session)[0].startswith("It did not come to an end")
