@@ -46,7 +46,7 @@ def test_an_interpreter_that_the_pool_does_not_know_is_taken_as_installed(tell, 
 
 
 def hostile(function, name=None):
-    return Arm.of(name or function, HOSTILE, function)
+    return Arm(name or function, file=HOSTILE, function=function)
 
 
 @pytest.mark.full

@@ -64,7 +64,7 @@ def test_layouts_that_come_again_do_not_do_so_at_the_end_only():
 
 
 def test_what_is_compared_lies_side_by_side_in_a_complete_block():
-    arms = [Arm.of(f"arm {n}", "f", "g", beside="together" if n < 3 else "") for n in range(6)]
+    arms = [Arm(f"arm {n}", file="f", function="g", beside="together" if n < 3 else "") for n in range(6)]
     cells = [(label, arm) for label in PAIR for arm in arms]
     seen, order = set(), random.Random(1)
     for _ in range(30):
@@ -80,7 +80,7 @@ def test_what_is_compared_lies_side_by_side_in_a_complete_block():
 
 
 def test_the_controls_lie_side_by_side(smoke):
-    made = plan("p", [Arm.of("mine", "f", "g")], PAIR, smoke)
+    made = plan("p", [Arm("mine", file="f", function="g")], PAIR, smoke)
     block = [arm.name for _, arm in runner.side_by_side(made.cells(), random.Random(2))]
     places = [place for place, name in enumerate(block) if name in (*control_pair(1), *control_pair(2), APART)]
     assert max(places) - min(places) < sum(name.startswith("control") for name in block)

@@ -81,8 +81,8 @@ def test_what_should_be_safe_runs_as_often_as_its_rule_takes_and_every_case_runs
     if budget != "smoke":
         (a14,) = (claim for claim in declared("loaders").claims if claim.id == "A14")
         rates = {type(rule): rule.rate for rule in a14.tests if isinstance(rule, Event)}
-        assert Share(0, safe).never(rates[Never])
-        assert Share(0, others).never(rates[Occurs])
+        assert Share(0, safe).at().high <= rates[Never]
+        assert Share(0, others).at().high <= rates[Occurs]
 
 
 # ---- the analysis ----

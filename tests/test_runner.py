@@ -2,6 +2,7 @@
 
 import itertools
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -18,7 +19,7 @@ pytestmark = [pytest.mark.usefixtures("quiet_progress", "quiet_machine"), pytest
 
 
 def arm(function, **arguments):
-    return Arm.of(function, str(ARMS), function, arguments)
+    return Arm(function, file=str(ARMS), function=function, arguments=arguments)
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def test_every_interpreter_and_arm_is_measured_in_complete_blocks(run, smoke, la
 
 
 def test_order_is_shuffled_and_follows_the_recorded_seed(run):
-    arms = [Arm.of(f"fine {n}", str(ARMS), "fine") for n in range(5)]
+    arms = [Arm(f"fine {n}", file=str(ARMS), function="fine") for n in range(5)]
     first, again, other = (run(*arms, seed=seed) for seed in (1, 1, 2))
     orders = [[list(block["ns"]) for block in record.blocks] for record in (first, again, other)]
     assert orders[0] == orders[1] != orders[2]
@@ -92,7 +93,7 @@ def test_a_t_build_with_its_gil_on_is_refused(run):
 
 def test_an_arm_may_ask_for_the_gil_of_a_t_build(run):
     """Beside the same arm without it; the record says which process had which."""
-    with_gil = Arm.of("with the GIL", str(ARMS), "fine", group="GIL on", gil=True)
+    with_gil = Arm("with the GIL", file=str(ARMS), function="fine", group="GIL on", gil=True)
     record = run(arm("fine"), with_gil, interpreters=[FREE_THREADED])
     for restart in record.restarts:
         gil = {name: facts["gil_enabled"] for name, facts in restart["facts"].items()}
@@ -105,7 +106,7 @@ def pids(record, group):
 
 
 def test_a_kept_worker_lives_through_all_restarts_and_moves_to_their_cores(run, smoke):
-    cores = [Arm.of(f"core of {group}", str(ARMS), "core", {}, group) for group in ("shared", "kept")]
+    cores = [Arm(f"core of {group}", file=str(ARMS), function="core", group=group) for group in ("shared", "kept")]
     record = run(arm("fine"), *cores, kept=("kept",))
     assert len(set(pids(record, "kept"))) == 1
     assert len(set(pids(record, "shared"))) == len(record.restarts) == smoke.restarts
@@ -126,7 +127,7 @@ def test_a_kept_worker_that_dies_is_replaced_and_the_restart_is_named(run, smoke
         return block(*arguments)
 
     monkeypatch.setattr(runner, "_block", dies_in_the_second_restart)
-    kept = Arm.of("dies", str(ARMS), "once", {"marker": str(marker), "action": "dies"}, "kept")
+    kept = replace(arm("once", marker=str(marker), action="dies"), group="kept")
     record = run(arm("fine"), kept, kept=("kept",))
     assert len(record.failures) == 1
     assert "exit code 7" in record.failures[0]["reason"]

@@ -210,7 +210,7 @@ def test_a_case_gets_its_arguments_as_they_are(session, tmp_path):
     )
     fixed = {"names": ["a", "b"], "seed": "{seed}", "built": "{built}/x.so"}
     cases = [
-        Case.of(label, str(file), "look", {"threads": 4}, fixed, {"way": "w"}, {"X": "y"})
+        Case(label, "look", {"threads": 4}, fixed, {"way": "w"}, {"X": "y"}, file=str(file))
         for label in (GIL, FREE_THREADED)
     ]
     frame = session.run("arguments", cases, 1)
@@ -228,9 +228,9 @@ def test_a_case_gets_its_arguments_as_they_are(session, tmp_path):
 def test_the_gil_that_an_import_turned_on_stops_the_chapter(session, tmp_path):
     file = tmp_path / "experiment.py"
     file.write_text("import sys\ndef on():\n    return {}\n\nsys._is_gil_enabled = lambda: True\n")
-    session.run("with", [Case.of(GIL, str(file), "on")], 1)
+    session.run("with", [Case(GIL, "on", file=str(file))], 1)
     with pytest.raises(UserError, match="the GIL was on at the end"):
-        session.run("without", [Case.of(FREE_THREADED, str(file), "on")], 1)
+        session.run("without", [Case(FREE_THREADED, "on", file=str(file))], 1)
 
 
 def test_a_program_prints_its_rows_last():
@@ -246,7 +246,7 @@ def test_a_timed_plan_that_was_interrupted_is_none_and_can_be_run_again(session,
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    arms = [Arm.of("fine", ARMS, "fine")]
+    arms = [Arm("fine", file=ARMS, function="fine")]
     with monkeypatch.context() as patch:
         patch.setattr(sessions.runner, "_block", interrupted)
         with pytest.raises(KeyboardInterrupt):
@@ -258,9 +258,9 @@ def test_a_timed_plan_that_was_interrupted_is_none_and_can_be_run_again(session,
 
 @pytest.mark.full
 def test_timed_arms_lie_beside_the_processes_of_their_session(session):
-    record = session.time("fine", [Arm.of("fine", ARMS, "fine")])
+    record = session.time("fine", [Arm("fine", file=ARMS, function="fine")])
     assert record.path == session.folder / "fine.jsonl"
-    again = session.time("fine", [Arm.of("fine", ARMS, "fine")])
+    again = session.time("fine", [Arm("fine", file=ARMS, function="fine")])
     assert again.path == record.path
     assert len(list(session.folder.glob("fine.superseded-*.jsonl"))) == 1
     assert session.timed("fine") is again

@@ -22,7 +22,7 @@ ARMS = [
     Arm(
         "with a loop of its own", "count_to(loops)", uses="def count_to(n):\n    for _ in range(n): pass", own_loop=True
     ),
-    Arm.of("an object", "tests/helpers/hostile_arms.py", "fine"),
+    Arm("an object", file="tests/helpers/hostile_arms.py", function="fine"),
     Arm("setup once", "assert made == 1 and len(ran) == 1", "made = count()", COUNTING),
     Arm("a path", f"assert folder == {str(NATIVE_OUT)!r}", f"folder = '{BUILT}'"),
     Arm("raises", "1 / 0"),

@@ -4,7 +4,7 @@ A verdict speaks of a version of CPython only if the layouts of its interpreters
 one layout, its own, the run knows this binary and no other.
 """
 
-from ffilab.judge.estimates import Interval, Location
+from ffilab.judge.estimates import Location
 from ffilab.setup.catalogue import CHAPTER_PAIR
 
 ONE_BINARY = "of this binary alone"
@@ -47,16 +47,12 @@ def in_words(rests_on: dict) -> str:
     )
 
 
-# The two intervals of a comparison over layouts.
-MIDDLE, ANOTHER_SESSION = "the middle over links", "another session"
+ANOTHER_SESSION = "another session"
 
 
-def two(estimate) -> dict[str, Interval]:
-    """Return the intervals of a comparison by name: the middle over links, and where another session will come out.
-
-    Unknown ones are left out; without a comparison over layouts the answer is empty.
-    """
-    if not isinstance(estimate, Location) or estimate.spread is None:
+def beside(estimate) -> dict[str, list[float]]:
+    """Return what stands beside the interval of a comparison over layouts: the bounds of where another session will
+    come out, if they are known."""
+    if not isinstance(estimate, Location) or estimate.spread is None or not estimate.another_session.is_known:
         return {}
-    intervals = {MIDDLE: estimate.at(), ANOTHER_SESSION: estimate.another_session}
-    return {name: interval for name, interval in intervals.items() if interval.is_known}
+    return {ANOTHER_SESSION: [estimate.another_session.low, estimate.another_session.high]}

@@ -7,7 +7,6 @@ or is left out (measure/noise.py); a number of which more than half stayed distu
 chapter share one level.
 """
 
-import itertools
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,7 +18,7 @@ from ffilab.judge.estimates import LEVEL, Estimate, Interval, t_quantile
 from ffilab.judge.statistics import explained, log_ratios
 from ffilab.measure import noise
 from ffilab.measure.noise import Disturbed
-from ffilab.measure.plan import STEPS, STEPS_MORE, TWINS, control_pair
+from ffilab.measure.plan import PAIRS, STEPS, STEPS_MORE, TWINS, control_pair
 from ffilab.measure.record import Record, medians, once
 
 if TYPE_CHECKING:
@@ -183,19 +182,14 @@ def more(name: str, record: Record) -> list[Control]:
     pairs = [
         log_ratios(record, (label, longer), (label, shorter))
         for label in record.interpreters
-        for shorter, longer in pairs_of(record, label)
+        for shorter, longer in map(control_pair, range(1, PAIRS + 1))
+        if record.has(label, shorter)
     ]
     if not pairs:
         return []
     # The median: where the arms of one pair happen to lie may cost it a third, in a restart or two.
     found = explained(record, medians(np.transpose(pairs)), log=True, of=0)
     return [Control("positive control", f"1 % more work, in {name!r}", name, found, STEPS_MORE / STEPS)]
-
-
-def pairs_of(record: Record, label: str) -> list[tuple[str, str]]:
-    """Return the pairs of controls that were timed on an interpreter."""
-    pairs = itertools.takewhile(lambda pair: record.has(label, pair[0]), map(control_pair, itertools.count(1)))
-    return list(pairs)
 
 
 def withheld(checks: list[Check], numbers) -> dict[str, dict[str, str]]:

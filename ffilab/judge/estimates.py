@@ -180,10 +180,6 @@ class Share(Estimate):
         high = beta_quantile(1 - tail, k + 1, n - k) if k < n else 1.0
         return Interval(k / n, low, high)
 
-    def never(self, rate: float) -> bool:
-        """No event, in so many runs that a share above `rate` is excluded: as the rule "never" has it."""
-        return not self.events and self.at().high <= rate
-
     @property
     def mde(self) -> float:
         """The smallest share of which at least one event is seen with a power of 0.8."""

@@ -98,8 +98,8 @@ def judge(claim: Claim, given: Given | None) -> dict:
         row["numbers"][name], row["interval"][name] = interval.value, [interval.low, interval.high]
         if isinstance(estimate, Counted):
             row["counted"].append(name)
-        if session := basis.two(estimate).get(basis.ANOTHER_SESSION):
-            row["beside"][name] = {basis.ANOTHER_SESSION: [session.low, session.high]}
+        if bounds := basis.beside(estimate):
+            row["beside"][name] = bounds
     if not provenance["is_result"]:
         if not claim.not_measurable:
             row["verdict"], row["reason"] = verdicts.NO_RESULT, "smoke test: its figures are no result"

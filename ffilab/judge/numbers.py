@@ -8,7 +8,7 @@ is none. A number is made when it is first asked for, and what is read of the se
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 from ffilab.judge import groups
 from ffilab.judge.chapter import numbers_module
@@ -140,8 +140,6 @@ class Numbers:
         self.session = session
         self._make = {in_words(name): function for name, function in make.items()}
         self._made: dict[str, Number] = {}
-        # Each session by itself, and the experiments of which it has lost most, but all together have not.
-        self._each: list[tuple[Numbers, set[str]]] | None = None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._make)
@@ -175,23 +173,19 @@ class Numbers:
         if whole.rests_on & set(self.session.plans) or not isinstance(estimate, Location):
             return whole
         parts = [
-            part.estimate
-            for one, lost in self._sessions()
-            if not whole.rests_on & lost and (part := one[name]).estimate
+            part.estimate for one, lost in self._sessions if not whole.rests_on & lost and (part := one[name]).estimate
         ]
         if parts and all(map(groups.is_whole, parts)):
             estimate = groups.combined(parts)
-        estimate = replace(estimate, sessions=len(self._sessions()))
+        estimate = replace(estimate, sessions=len(self._sessions))
         return replace(whole, estimate=estimate)
 
+    @cached_property
     def _sessions(self) -> list[tuple["Numbers", set[str]]]:
-        if self._each is None:
-            titles = {line["title"] for line in self.session.record.experiments}
-            healed = {title for title in titles if not self.session.mostly_lost(title)}
-            self._each = [
-                (numbers_of(one), {title for title in healed if one.mostly_lost(title)}) for one in self.session.each
-            ]
-        return self._each
+        """Each session by itself, and the experiments of which it has lost most, but all together have not."""
+        titles = {line["title"] for line in self.session.record.experiments}
+        healed = {title for title in titles if not self.session.mostly_lost(title)}
+        return [(numbers_of(one), {title for title in healed if one.mostly_lost(title)}) for one in self.session.each]
 
 
 @once

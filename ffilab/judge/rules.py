@@ -281,7 +281,7 @@ class Event(Rule):
         if share.events:
             return Answer(self.seen, f"it happened in {share} runs", share.trials)
         none = f"not seen in {share.trials} runs, so rarer than {share.at().high:.1%}"
-        if share.never(self.rate):
+        if share.at().high <= self.rate:
             return Answer(self.unseen, none, share.trials)
         needed = math.ceil(math.log((1 - LEVEL) / 2) / math.log(1 - self.rate))
         reason = f"{none}; to exclude {self.rate:.1%} takes {needed} runs"

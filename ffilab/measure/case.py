@@ -79,11 +79,6 @@ class Case(Repeated):
     memory_bytes: int | None = MEMORY_BYTES
     file: str = ""
 
-    @classmethod
-    def of(cls, interpreter: str, file: str, function: str, *arguments, **further) -> "Case":
-        """A case of a function in a file; the rest as above."""
-        return cls(interpreter, function, *arguments, file=file, **further)
-
     @property
     def what(self) -> list[str]:
         """What runs, for the record."""
@@ -117,17 +112,14 @@ class Program(Repeated):
     command: tuple[str, ...]
     factors: dict = field(default_factory=dict)
     environment: dict = field(default_factory=dict)
-    timeout_s: float = 60
-    memory_bytes: int | None = MEMORY_BYTES
-    interpreter: str = ""
+    interpreter: ClassVar[str] = ""
 
     @property
     def what(self) -> list[str]:
         return [without_paths(str(word)) for word in self.command]
 
     def run(self, seed: int = 0) -> Outcome:
-        environment = resolved(self.environment)
-        return answer(resolved(list(self.command), seed), self.timeout_s, environment, self.memory_bytes)
+        return answer(resolved(list(self.command), seed), environment=resolved(self.environment))
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from ffilab.measure.reporting import Reporter
 from ffilab.measure.workers import WORKER, described
 from ffilab.run.errors import UserError
 from ffilab.run.machine import fixed_addresses
-from ffilab.run.subprocesses import finished, group
+from ffilab.run.subprocesses import group
 from ffilab.setup.catalogue import BY_LABEL
 from ffilab.setup.installed import load
 
@@ -59,16 +59,6 @@ def environment(gil: bool = False) -> dict[str, str]:
     return fixed | ({"PYTHON_GIL": "1"} if gil else {})
 
 
-def count(label: str, arm: Arm, loops: int, out: Path) -> int:
-    """Instructions of one whole process; callgrind's own file is left at `out`. Raises UserError."""
-    valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--quiet"]
-    counting = [*fixed_addresses(), *valgrind, *command(label, arm, loops)]
-    finished(counting, f"callgrind on {arm.name} on {label}", TIMEOUT_S, env=environment(arm.gil))
-    if not out.exists():
-        raise UserError(f"callgrind on {arm.name} on {label} left no counts.")
-    return _total(out)
-
-
 def per_call(
     labels: list[str], arms: list[Arm], many: dict[tuple[str, str], int] | None = None
 ) -> dict[tuple[str, str], float]:
@@ -97,13 +87,11 @@ def per_call(
 
 def _slopes(jobs: list[Job], reporter: Reporter) -> dict[tuple[str, str], float]:
     """Return the instructions of a loop by (interpreter, arm name)."""
-    slopes, done, working = {}, 0, " and ".join(dict.fromkeys(label for label, _, _ in jobs))
+    slopes, before, working = {}, reporter.done, " and ".join(dict.fromkeys(label for label, _, _ in jobs))
 
     def report() -> None:
-        nonlocal done
-        while done < len(list(folder.glob("*.out.*"))) // 2:
+        while reporter.done - before < len(list(folder.glob("*.out.*"))) // 2:
             reporter.advance(working)
-            done += 1
 
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -155,7 +143,7 @@ def _marked(job: Job, folder: Path, name: str):
         yield process
 
 
-def _costs(label: str, arms: list[Arm], loops: int) -> "list[Costs]":
+def costs_of(label: str, arms: list[Arm], loops: int) -> "list[Costs]":
     """What a batch of so many loops costs, of each arm in a process of its own. Raises UserError if one hangs, fails,
     or could not make its arm."""
     with tempfile.TemporaryDirectory() as scratch:
@@ -183,7 +171,7 @@ def call_trees(label: str, arms: list[Arm]) -> dict[str, list[Node]]:
     """Where the instructions of one call of each arm go, by arm name, as a tree below the interpreter's loop. Raises
     UserError."""
     loops = LOOPS[1] // 4
-    return {arm.name: _tree(costs, loops) for arm, costs in zip(arms, _costs(label, arms, loops))}
+    return {arm.name: _tree(costs, loops) for arm, costs in zip(arms, costs_of(label, arms, loops))}
 
 
 ROOT = "_PyEval_EvalFrameDefault"
@@ -217,7 +205,7 @@ def by_file(label: str, arm: Arm) -> Counter:
     Needs an interpreter with debugging information; without it everything is from `???`. Raises UserError.
     """
     loops = LOOPS[1] // 4
-    (costs,) = _costs(label, [arm], loops)
+    (costs,) = costs_of(label, [arm], loops)
     by_name = costs.by(lambda place: Path(place.file).name)
     return Counter({name: cost / loops for name, cost in by_name.items()})
 

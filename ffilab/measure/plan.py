@@ -2,7 +2,7 @@
 
 import math
 import secrets
-from dataclasses import KW_ONLY, asdict, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 from ffilab.run.budget import Budget
 from ffilab.run.errors import UserError
@@ -32,7 +32,9 @@ class Arm:
     gil: switch the GIL on in a free-threaded build (PYTHON_GIL=1), as a module that does not declare itself GIL-free
     does. Arms with it need a group of their own.
     own_loop: the statement makes all passes itself, and is given their number as `loops`.
-    file, function, arguments: see `of`.
+    file, function, arguments: for what takes more than a statement. `function(**arguments)` in `file` (a path below
+    the repository) makes an object whose `timeit(loops)` returns ns. BUILT in an argument stands for the folder of
+    what was built.
     """
 
     name: str
@@ -48,15 +50,6 @@ class Arm:
     file: str = ""
     function: str = ""
     arguments: dict = field(default_factory=dict)
-
-    @classmethod
-    def of(
-        cls, name: str, file: str, function: str, arguments: dict | None = None, group: str = "shared", **further
-    ) -> "Arm":
-        """What takes more than a statement: `function(**arguments)` in `file` (a path below the repository) makes an
-        object whose
-        `timeit(loops)` returns ns. BUILT in an argument stands for the folder of what was built. further: as above."""
-        return cls(name, file=file, function=function, arguments=arguments or {}, group=group, **further)
 
 
 def empty_loop() -> Arm:
@@ -118,9 +111,6 @@ class Plan:
         return [
             (i, arm) for i in self.interpreters for arm in self.arms if not arm.interpreters or i in arm.interpreters
         ]
-
-    def as_json(self) -> dict:
-        return asdict(self)
 
 
 def plan(

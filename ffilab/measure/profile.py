@@ -56,9 +56,8 @@ def look(label: str, arm: Arm, loops: int) -> dict:
             how = "perf cpu-clock"
             costs = sampled(command, what, Path(folder), environment, SAMPLE_HZ, since=START)
         elif instructions.available() is None:
-            out = Path(folder) / "callgrind.out"
-            instructions.count(label, arm, instructions.LOOPS[1], out)
-            how, costs = "callgrind, own cost", instructions.Costs.read(out).by_symbol()
+            (batch,) = instructions.costs_of(label, [arm], instructions.LOOPS[1])
+            how, costs = "callgrind, own cost", batch.by_symbol()
         else:
             raise UserError("Neither perf nor valgrind is at hand: `make doctor` names the packages.")
     return {"how": how, "costs": [[symbol, binary, cost] for (symbol, binary), cost in costs.most_common() if cost]}

@@ -30,7 +30,7 @@ def watched(session: "Session", make: Callable) -> tuple[Any, frozenset[str]]:
 
 
 class Session:
-    """What both kinds have: the records of one chapter, by name."""
+    """The records of one chapter, by name. It measures nothing; `Measuring` (session.py) does."""
 
     def __init__(self, chapter: str, folder: Path, record: Record):
         # record: processes and observations, `session.jsonl`.
@@ -46,16 +46,16 @@ class Session:
         self.earlier: list[Reading] = [Reading(chapter, folder.parent / name, alone=True) for name in names]
 
     def time(self, name: str, arms: list[Arm], *_, **__) -> Record:
-        """Time arms, or read how they were timed. Returns the record."""
-        raise NotImplementedError
+        """Read how arms were timed. Returns the record."""
+        return self.timed(name)
 
     def run(self, title: str, *_, **__) -> pd.DataFrame:
-        """Run an experiment in processes, or read how they ended. Returns the frame."""
-        raise NotImplementedError
+        """Read how an experiment in processes ended. Returns the frame."""
+        return self.frame(title)
 
     def observe(self, title: str, look: Callable, *arguments):
-        """Look at something once, or read what was seen. Returns that."""
-        raise NotImplementedError
+        """Read what was seen when something was looked at once. Returns that."""
+        return self.observed(title, *arguments)
 
     def close(self) -> None:
         """Write that the session is complete, if it is one that measures."""
@@ -244,7 +244,7 @@ class Session:
 
 
 class Reading(Session):
-    """A session that measures nothing: what it is asked for is in its records, or cannot be had."""
+    """A session from its folder: what it is asked for is in its records, or cannot be had."""
 
     def __init__(self, chapter: str, folder: Path, alone: bool = False):
         record = read_record(folder / MAIN)
@@ -252,12 +252,3 @@ class Reading(Session):
             # One of several that another session rests on: that one names them all.
             record.run["plan"]["earlier"] = []
         super().__init__(chapter, folder, record)
-
-    def time(self, name: str, arms: list[Arm], *_, **__) -> Record:
-        return self.timed(name)
-
-    def run(self, title: str, *_, **__) -> pd.DataFrame:
-        return self.frame(title)
-
-    def observe(self, title: str, look: Callable, *arguments):
-        return self.observed(title, *arguments)

@@ -237,25 +237,22 @@ class Record:
         """
         import pandas as pd
 
-        lines = self.processes(title)
+        lines, experiment = self.processes(title), self._last(title)
         # Judging asks for one frame once for each number; a process more is another frame.
-        asked = title, disturbed, str(whole), self._last(title)["run"], len(self.children)
+        asked = title, disturbed, str(whole), experiment["run"], len(self.children)
         if asked in self.frames:
             return self.frames[asked].copy()
         places = by_place(lines)
-        if len(places) < self._last(title)["processes"]:
+        if len(places) < experiment["processes"]:
             raise KeyError(f"{title}, which was interrupted")
         if disturbed:
             rows = [{**row, "disturbed": noise.disturbed(line)} for line in lines for row in rows_of(line)]
         else:
             kept = chosen(places, mostly_lost(places) if whole is None else whole)
             rows = [row for line in kept for row in rows_of(line)]
-        frame = self.frames[asked] = pd.DataFrame(rows, columns=None if rows else self._columns(title))
+        without_rows = ["interpreter", *experiment.get("columns", []), *HOW]
+        frame = self.frames[asked] = pd.DataFrame(rows, columns=None if rows else without_rows)
         return frame.copy()
-
-    def _columns(self, title: str) -> list[str]:
-        """Of a frame without rows."""
-        return ["interpreter", *self._last(title).get("columns", []), *HOW]
 
 
 def medians(rows: np.ndarray) -> np.ndarray:

@@ -4,6 +4,8 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,7 +58,7 @@ class Restart:
     ):
         self._logs = logs
         self.cpu = cpu
-        self._drawn = drawn or {}
+        self.drawn = drawn or {}
         self._kept = {} if kept is None else kept
         self._order = order or random.Random(plan.seed)
         self.workers: Workers = {}
@@ -79,7 +81,7 @@ class Restart:
             worker.move(self.cpu)
         else:
             log, padding = self._logs / f"workers-{plan.name}.log", self._order.randrange(PAGE_BYTES)
-            layout = self._drawn.get(interpreter.label)
+            layout = self.drawn.get(interpreter.label)
             worker = self.workers[place] = Worker(interpreter, group, log, layout, padding, gil)
             worker.load(arms, self.cpu, self._order)
             if group in plan.kept:
@@ -248,15 +250,14 @@ def run(
     default = (
         drawing.randrange(1, plan.restarts) if with_default and given[0] is not None and plan.restarts > 1 else None
     )
-    loops = None
-    failures = 0
+    loops, failures = None, 0
     done: list[dict] = []
     kept: Workers = {}
-    writer = Writer(folder / f"{plan.name}.jsonl")
-    try:
+    with closing(Writer(folder / f"{plan.name}.jsonl")) as writer, ExitStack() as at_the_end:
+        at_the_end.callback(close, kept)
         writer.write(
             "run",
-            plan=plan.as_json(),
+            plan=asdict(plan),
             # Records of a chapter lie in its folder, one folder for each session.
             machine=machine.facts(folder.parent.name),
             interpreters={label: interpreter.facts for label, interpreter in interpreters.items()},
@@ -266,36 +267,18 @@ def run(
             for number, turn in enumerate(all_turns(plan, given, done, order, default, enough)):
                 if turn.again or turn.default:
                     reporter.add(turn.blocks)
-                drawn = {label: pool_of[(turn.layout or 0) % len(pool_of)] for label, pool_of in pool.items()}
+                drawn = {label: lots[(turn.layout or 0) % len(lots)] for label, lots in pool.items()}
                 drawn = installed if turn.default else drawn
+                cpu = cores.next() if plan.pin else None
                 try:
-                    restart = Restart(plan, interpreters, cores.next() if plan.pin else None, kept, order, drawn, logs)
-                    try:
+                    with closing(Restart(plan, interpreters, cpu, kept, order, drawn, logs)) as restart:
                         if loops is None:
                             loops = calibrate(restart, plan.batch_ns)
                             writer.write("loops", loops=loops)
-                        # What could not be made in the first restart has no count, and is missing from the whole run.
-                        restart.cells = [cell for cell in restart.cells if cell_key(*cell) in loops]
-                        writer.write(
-                            "restart",
-                            restart=number,
-                            layouts={label: layout.described for label, layout in drawn.items()},
-                            cpu=restart.cpu,
-                            **turn._asdict(),
-                            facts=restart.facts,
-                            missing=restart.missing,
-                        )
-                        for label, arm in restart.cells:
-                            warm_up = max(1, loops[cell_key(label, arm)] // 5)
-                            restart.worker(label, arm).time(arm.name, warm_up)
-                        for block in range(turn.blocks):
-                            happened, timed = _block(restart, loops, order)
-                            writer.write("block", restart=number, block=block, again=turn.again, **happened, **timed)
+                        for happened in _blocks(restart, number, turn, loops, order, writer):
                             if not turn.default:
                                 done.append({"layout": turn.layout, "again": turn.again, **happened})
                             reporter.advance(f"{len(restart.cells)} arms, restart {number + 1}")
-                    finally:
-                        restart.close()
                 except WorkerFailed as failure:
                     failures += 1
                     # It may have been one of these: the next restart begins with new ones.
@@ -307,10 +290,30 @@ def run(
                             f"what was measured is kept in {writer.path}."
                         ) from None
         writer.write("end", machine=machine.noise())
-    finally:
-        close(kept)
-        writer.close()
     return read_record(writer.path)
+
+
+def _blocks(
+    restart: Restart, number: int, turn: Turn, loops: dict[str, int], order: random.Random, writer: Writer
+) -> Iterator[dict]:
+    """Warm up, time the blocks of a restart, and write them; yield what happened during each."""
+    # What could not be made in the first restart has no count, and is missing from the whole run.
+    restart.cells = [cell for cell in restart.cells if cell_key(*cell) in loops]
+    writer.write(
+        "restart",
+        restart=number,
+        layouts={label: layout.described for label, layout in restart.drawn.items()},
+        cpu=restart.cpu,
+        **turn._asdict(),
+        facts=restart.facts,
+        missing=restart.missing,
+    )
+    for label, arm in restart.cells:
+        restart.worker(label, arm).time(arm.name, max(1, loops[cell_key(label, arm)] // 5))
+    for block in range(turn.blocks):
+        happened, timed = _block(restart, loops, order)
+        writer.write("block", restart=number, block=block, again=turn.again, **happened, **timed)
+        yield happened
 
 
 def side_by_side(cells: list[tuple[str, Arm]], order: random.Random) -> list[tuple[str, Arm]]:

@@ -365,6 +365,11 @@ def plain(text: str) -> str:
     return re.sub(r"([\\*_`<\[\]$])", r"\\\1", " ".join(text.split()))
 
 
+def literal(text: str) -> str:
+    """Escape a text so that Markdown shows it letter by letter, also in a cell of a table."""
+    return re.sub(r"([|>~{}#])", r"\\\1", plain(text))
+
+
 def verdict(row: dict) -> None:
     """Show the ledger's row for a claim: word, counts and size, each number with its interval, and each part with its
     answer."""

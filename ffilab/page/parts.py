@@ -59,11 +59,6 @@ def in_order() -> list[Chapter]:
     return sorted((one for one in chapters() if one.page in toc), key=lambda one: toc.index(one.page))
 
 
-def course_page() -> str:
-    """Show the minutes that each chapter states, and the Jupyter kernel that it needs."""
-    return filled("course.md", chapters=in_order())
-
-
 def minutes_page(sessions: Mapping[str, Session | None]) -> str:
     """Say how long the chapters of this copy measured, by budget. sessions: by chapter; None if its records are
     gone."""
@@ -83,7 +78,7 @@ PARTS: dict[str, Part] = {
         *map(evidence.kept_evidence, ("operating_characteristics", "estimates"))
     ),
     "corners": lambda tree, copy: corners.page(copy.ledger),
-    "course": lambda tree, copy: course_page(),
+    "course": lambda tree, copy: filled("course.md", chapters=in_order()),
     "coverage": lambda tree, copy: evidence.coverage_page(
         *map(evidence.kept_evidence, ("sessions", "calibration", "coverage", "levels"))
     ),

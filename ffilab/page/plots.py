@@ -46,26 +46,23 @@ def pictures(plot, size: tuple[float, float], marked: str) -> dict[str, bytes]:
 
 def _style() -> dict:
     ink, grid = INK["light"], GRID["light"]
-    style = sns.axes_style("whitegrid", {"axes.edgecolor": grid, "grid.color": grid})
-    style.update(sns.plotting_context("notebook"))
-    style.update(
-        {
-            "text.color": ink,
-            "axes.labelcolor": ink,
-            "axes.titlecolor": ink,
-            "xtick.color": ink,
-            "ytick.color": ink,
-            "axes.facecolor": "none",
-            "figure.facecolor": "none",
-            "legend.facecolor": "none",
-            "legend.edgecolor": grid,
-            "axes.prop_cycle": plt.cycler(color=PALETTE),
-            "svg.fonttype": "path",
-            "svg.hashsalt": "ffilab",
-            "legend.framealpha": 0,
-        }
-    )
-    return style
+    return {
+        **sns.axes_style("whitegrid", {"axes.edgecolor": grid, "grid.color": grid}),
+        **sns.plotting_context("notebook"),
+        "text.color": ink,
+        "axes.labelcolor": ink,
+        "axes.titlecolor": ink,
+        "xtick.color": ink,
+        "ytick.color": ink,
+        "axes.facecolor": "none",
+        "figure.facecolor": "none",
+        "legend.facecolor": "none",
+        "legend.edgecolor": grid,
+        "axes.prop_cycle": plt.cycler(color=PALETTE),
+        "svg.fonttype": "path",
+        "svg.hashsalt": "ffilab",
+        "legend.framealpha": 0,
+    }
 
 
 def intervals(figure, rows: pd.DataFrame, label: str, hue: str | None = None, line: float | None = None, **look):

@@ -11,7 +11,7 @@ import click
 import nbformat
 
 from ffilab.judge import ledger
-from ffilab.page import files, fold, ledger_page, matrix, parts, translation, words
+from ffilab.page import draw, files, fold, ledger_page, matrix, parts, translation, words
 from ffilab.page.advice import Copy
 from ffilab.page.contents import PROOF, Chapter, chapters, split, tags
 from ffilab.run.errors import UserError
@@ -78,15 +78,12 @@ def assemble(tree: Path) -> Path:
     tree.mkdir(parents=True)
     for name in ("_config.yml", "_toc.yml"):
         shutil.copy(ROOT / name, tree / name)
-    shutil.copytree(ROOT / "book", tree / "book")
-    built = shutil.ignore_patterns(*BY_PRODUCTS, "*.so", "*.egg-info", "__pycache__")
-    shutil.copytree(NATIVE, tree / "native", ignore=built)
-    # The pages quote what is measured from the files beside them, from the instrument, and from studies.
-    for name in ("ffilab", "studies"):
-        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(
-        NOTEBOOKS, tree / "notebooks", ignore=shutil.ignore_patterns("*.ipynb", "__pycache__", ".ipynb_checkpoints")
+    left_out = shutil.ignore_patterns(
+        *BY_PRODUCTS, "*.so", "*.egg-info", "__pycache__", "*.ipynb", ".ipynb_checkpoints"
     )
+    # The pages quote what is measured from the files beside them, from the instrument, and from studies.
+    for folder in (ROOT / "book", NATIVE, ROOT / "ffilab", ROOT / "studies", NOTEBOOKS):
+        shutil.copytree(folder, tree / folder.name, ignore=left_out)
     for path in [path for name in ("notebooks", "native", "studies") for path in (tree / name).rglob("*.py")]:
         path.write_text(without_tails(path.read_text()))
     for chapter in chapters():
@@ -149,17 +146,12 @@ def with_banner(chapter: Chapter) -> dict[str, nbformat.NotebookNode]:
     if changed:
         texts.append(f"This page is stale. Since it was made, this has changed: {', '.join(changed)}.")
     if chapter.failure:
-        texts.append(f"This page is from an earlier run. The last one failed: {in_plain_text(chapter.failure)}")
+        texts.append(f"This page is from an earlier run. The last one failed: {draw.literal(chapter.failure)}")
     if texts:
         text = " ".join([*texts, f"Measure again: `make chapter NAME={chapter.name}`."])
         for page in pages.values():
             page.cells.insert(1, nbformat.v4.new_markdown_cell(f":::{{warning}}\n{text}\n:::", id="stale"))
     return pages
-
-
-def in_plain_text(message: str) -> str:
-    """A message as Markdown shows it letter by letter, in one line."""
-    return re.sub(r"([\\`*_{}\[\]<>#$~|])", r"\\\1", " ".join(message.split()))
 
 
 def gone(page: nbformat.NotebookNode, folder: Path) -> list[str]:
@@ -178,7 +170,7 @@ def gone(page: nbformat.NotebookNode, folder: Path) -> list[str]:
 def not_measured(chapter: Chapter) -> dict[str, str]:
     """Return placeholders for the pages of a chapter, by name: heading, what it teaches, why it failed, how to measure
     it."""
-    why = f" The last try failed: {in_plain_text(chapter.failure)}" if chapter.failure else ""
+    why = f" The last try failed: {draw.literal(chapter.failure)}" if chapter.failure else ""
     return {
         name: f"{page.cells[0].source}\n\n:::{{warning}}\nThis chapter was not measured on this machine yet.{why} "
         f"Measure it: `make chapter NAME={chapter.name}`, or `make book` for all.\n:::\n"

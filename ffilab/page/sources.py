@@ -1,11 +1,10 @@
 """The page of the documents: the claims of each with their verdicts, and the sections that measure them."""
 
-import re
 from functools import partial
 from pathlib import Path
 
 from ffilab.judge import ledger
-from ffilab.page.draw import plain
+from ffilab.page.draw import literal
 from ffilab.page.ledger_page import DOCUMENTS, since
 from ffilab.page.places import link
 from ffilab.page.templates import filled
@@ -21,13 +20,8 @@ def page(tree: Path, rows: list[dict]) -> str:
         rows=rows,
         keys=KEYS,
         titles=DOCUMENTS,
-        cell=cell,
+        cell=literal,
         since=since,
         verdict_of=ledger.verdict_of,
         link=partial(link, tree),
     )
-
-
-def cell(text: str) -> str:
-    """Escape a text for a cell of a table."""
-    return re.sub(r"([|>~{}#])", r"\\\1", plain(text))

@@ -55,6 +55,11 @@ def home() -> Path | None:
         return None
 
 
+def has_space(path: Path) -> bool:
+    """Does the path contain whitespace?"""
+    return len(str(path).split()) > 1
+
+
 def swap(new: Path, place: Path) -> None:
     """Put a new folder in the place of an old one, which is removed."""
     old = new.with_name(f"{new.name}-old")

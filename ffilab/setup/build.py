@@ -13,7 +13,6 @@ import functools
 import json
 import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
@@ -26,7 +25,7 @@ from ffilab.run.archives import tarfile
 from ffilab.run.errors import UserError
 from ffilab.run.locks import hold
 from ffilab.run.machine import compiler, compiler_version, fixed_addresses
-from ffilab.run.paths import cache, swap
+from ffilab.run.paths import cache, has_space, swap
 from ffilab.run.progress import Step, minutes, say, step
 from ffilab.run.subprocesses import explain_os_errors, group, logged, tail, without_make
 from ffilab.setup import relink, sources
@@ -35,6 +34,8 @@ from ffilab.setup.recipe import CONFIGURE, FIXED, TRAINING, executable, prefix
 
 NEEDED_BYTES = 1_500_000_000
 FACTS = "ffilab-build.json"
+# Of a build, in its folder of work.
+LOG = "build.log"
 
 
 def built(interpreter: Interpreter, number: int = 1) -> bool:
@@ -154,7 +155,7 @@ def _check_machine(interpreter: Interpreter, work: Path) -> None:
     compiler()
     if not shutil.which("make"):
         raise UserError("`make` is missing on this machine: run `make doctor` for the command that installs it.")
-    if re.search(r"\s", str(cache())):
+    if has_space(cache()):
         raise UserError(
             f"CPython cannot be compiled in {cache()}, as its build takes no path with a space: "
             "point XDG_CACHE_HOME to a folder without one."
@@ -182,14 +183,35 @@ PARTS = {
 
 
 def _compile(interpreter: Interpreter, number: int, work: Path, whole: bool) -> None:
-    cc, jobs, began = compiler(), os.cpu_count() or 1, time.monotonic()
-    environment, last = {**without_make(), "CC": cc, **FIXED}, last_seconds()
+    """Compile in `work`, check the result, and put it where builds are. whole: nothing of it was there before."""
+    began = time.monotonic()
+    tree, staged = _installed(interpreter, work)
+    fresh = staged / "bin" / f"python{interpreter.label}"
+    check = subprocess.run([fresh, "-I", "-c", "import ctypes, zlib, socket"], capture_output=True, text=True)
+    if check.returncode:
+        raise UserError(
+            f"The compiled {interpreter.name} is not complete ({check.stderr.strip()[-120:]}): see {work / LOG}."
+        )
+    relink.keep_objects(tree, staged, fresh)
+    seconds, jobs = round(time.monotonic() - began), os.cpu_count()
+    noted = {**made_by(), "seconds": seconds, "cc": compiler(), "jobs": jobs, "whole": whole}
+    (staged / FACTS).write_text(json.dumps(noted))
+    final = prefix(interpreter, number)
+    final.parent.mkdir(parents=True, exist_ok=True)
+    # One that takes the place of another: killed while that is removed, half of it would pass for a whole one.
+    swap(staged, final)
+    shutil.rmtree(work)
+
+
+def _installed(interpreter: Interpreter, work: Path) -> tuple[Path, Path]:
+    """Configure, make, and install into a folder of `work`; return the source tree and the prefix in that folder."""
+    log, last, jobs = work / LOG, last_seconds(), os.cpu_count() or 1
     say(
         f"  {interpreter.name}: compiling {interpreter.source.release} on {jobs} cores, so that its layouts can be "
         f"drawn ({f'the last time it took {minutes(last)}' if last else 'once; about five minutes on two cores'})"
     )
     with step(f"compile {interpreter.name}") as bar:
-        tree, log = unpacked(interpreter.source, work, bar), work / "build.log"
+        tree = unpacked(interpreter.source, work, bar)
         detail = ""
 
         def show(line: str) -> None:
@@ -200,6 +222,7 @@ def _compile(interpreter: Interpreter, number: int, work: Path, whole: bool) -> 
         def run(command: list[str], what: str) -> None:
             nonlocal detail
             detail = what
+            environment = {**without_make(), "CC": compiler(), **FIXED}
             if logged(command, log, on_line=show, cwd=tree, env=environment):
                 raise UserError(
                     f"Building {interpreter.name} failed at `{what}` ({tail(log, 2)}): read {log}, "
@@ -211,29 +234,15 @@ def _compile(interpreter: Interpreter, number: int, work: Path, whole: bool) -> 
             flags += ["--disable-gil"] if interpreter.free_threaded else []
             run(["./configure", *flags], "configure")
             (work / "configured").write_text(json.dumps(made_by()))
-        task = TRAINING
-        if len(str(task).split()) > 1:
-            # make would take a path with a space for two.
-            task = Path(shutil.copy(TRAINING, tree)).name
+        # make would take a path with a space for two.
+        task = Path(shutil.copy(TRAINING, tree)).name if has_space(TRAINING) else TRAINING
         nowhere = " ".join(f"-f{kind}-prefix-map={tree}=." for kind in ("macro", "debug"))
         make = ["make", f"-j{jobs}", f"PROFILE_TASK={task}", f"EXTRA_CFLAGS={nowhere}"]
         run([*fixed_addresses(), *make], "make")
         staging = work / "staging"
         shutil.rmtree(staging, ignore_errors=True)
         run(["make", "install", f"DESTDIR={staging}"], "install")
-    final = prefix(interpreter, number)
-    staged = staging / prefix(interpreter).relative_to("/")
-    fresh = staged / "bin" / f"python{interpreter.label}"
-    check = subprocess.run([fresh, "-I", "-c", "import ctypes, zlib, socket"], capture_output=True, text=True)
-    if check.returncode:
-        raise UserError(f"The compiled {interpreter.name} is not complete ({check.stderr.strip()[-120:]}): see {log}.")
-    relink.keep_objects(tree, staged, fresh)
-    noted = {**made_by(), "seconds": round(time.monotonic() - began), "cc": cc, "jobs": jobs, "whole": whole}
-    (staged / FACTS).write_text(json.dumps(noted))
-    final.parent.mkdir(parents=True, exist_ok=True)
-    # One that takes the place of another: killed while that is removed, half of it would pass for a whole one.
-    swap(staged, final)
-    shutil.rmtree(work)
+    return tree, staging / prefix(interpreter).relative_to("/")
 
 
 @contextmanager

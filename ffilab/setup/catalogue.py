@@ -61,11 +61,6 @@ class Interpreter:
     def source(self) -> Source:
         return SOURCES[self.version]
 
-    @property
-    def partner(self) -> "Interpreter":
-        """The other build of the same version."""
-        return Interpreter(self.version, not self.free_threaded)
-
 
 ALL = tuple(Interpreter(v, t) for v in SOURCES for t in (False, True))
 BY_LABEL = {i.label: i for i in ALL}

@@ -7,13 +7,13 @@ import errno
 import functools
 import json
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import KERNELS
-from ffilab.setup.catalogue import ALL, CHAPTER_PAIR, Interpreter
+from ffilab.setup.catalogue import ALL, BY_LABEL, CHAPTER_PAIR, Interpreter
 
 FACTS = "ffilab.json"
 
@@ -24,7 +24,7 @@ class Installed:
 
     interpreter: Interpreter
     python: Path
-    facts: dict
+    facts: dict = field(hash=False)
 
     @property
     def name(self) -> str:
@@ -73,25 +73,17 @@ def is_set_up(interpreter: Interpreter) -> bool:
         return False
 
 
+@functools.cache
 def soabi(interpreter: Installed) -> str:
     """The tag of extensions for this interpreter, such as cpython-314t-x86_64-linux-gnu."""
-    return _soabi(interpreter.python)
-
-
-@functools.cache
-def _soabi(python: Path) -> str:
-    command = [python, "-I", "-c", "import sysconfig; print(sysconfig.get_config_var('SOABI'))"]
+    command = [interpreter.python, "-I", "-c", "import sysconfig; print(sysconfig.get_config_var('SOABI'))"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def present() -> list[Installed]:
     """All interpreters whose environment is in place and that this run asked for, in version order."""
-    interpreters = []
-    chosen = settings.told("interpreters")
-    for interpreter in ALL:
-        if (not chosen or interpreter.label in chosen) and is_set_up(interpreter):
-            interpreters.append(load(interpreter))
-    return interpreters
+    chosen = settings.told("interpreters") or BY_LABEL
+    return [load(interpreter) for interpreter in ALL if interpreter.label in chosen and is_set_up(interpreter)]
 
 
 def same_build(facts: dict, other_facts: dict) -> bool:

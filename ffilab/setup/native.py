@@ -22,7 +22,7 @@ from pathlib import Path
 
 from ffilab.run.errors import UserError
 from ffilab.run.machine import COMPILER, compiler, compiler_version
-from ffilab.run.paths import BY_PRODUCTS, LOGS, NATIVE, NATIVE_OUT, ROOT
+from ffilab.run.paths import BY_PRODUCTS, LOGS, NATIVE, NATIVE_OUT, ROOT, has_space
 from ffilab.run.progress import say, step
 from ffilab.run.subprocesses import end_leftovers, explain_os_errors, logged, tail, without_make
 from ffilab.setup import native_links
@@ -108,7 +108,8 @@ def build(project: Path, interpreters: list[Installed], out: Path) -> list[str]:
                 continue
             else:
                 _extension(project, interpreter, out, target)
-                note_compiler(out)
+            # For the records of what is measured with it.
+            (out / COMPILER).write_text(compiler_version())
             note.unlink(missing_ok=True)
         except UserError as error:
             note.write_text(str(error))
@@ -123,7 +124,7 @@ def _libraries(project: Path, out: Path) -> None:
     environment = native_links.environment(out, records)
     stamp = Path(environment["CC"]).parent / f".{project.name}"
     # Seen from the project, its outputs have no space in their path unless the reader put one between the two.
-    shown_out = os.path.relpath(out, project) if native_links.has_space(out) else out
+    shown_out = os.path.relpath(out, project) if has_space(out) else out
     command = ["make", "--no-print-directory", f"OUT={shown_out}", f"CC={environment['CC']}"]
     command += [] if stamp.exists() else ["--always-make"]
     # What is killed may leave half a library, which make takes for a whole one: the next run makes all anew.
@@ -131,7 +132,6 @@ def _libraries(project: Path, out: Path) -> None:
     _run(project, command, "make", environment)
     native_links.settle(records)
     stamp.touch()
-    note_compiler(out)
 
 
 def _crate(project: Path, out: Path) -> None:
@@ -168,11 +168,6 @@ def need_compilers(project: Path) -> None:
         raise UserError(
             f"{project.name} is written in Rust, and there is no cargo here: run `make doctor` for the command."
         )
-
-
-def note_compiler(out: Path) -> None:
-    """Keep beside the outputs which compiler made them, for the records of what is measured with them."""
-    (out / COMPILER).write_text(compiler_version())
 
 
 def ours(project: Path) -> dict:

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from ffilab.run.errors import UserError
 from ffilab.run.machine import compiler, compiler_version, version_of
-from ffilab.run.paths import cache
+from ffilab.run.paths import cache, has_space
 from ffilab.run.progress import say
 from ffilab.setup import link_recorder, linker, relink
 from ffilab.setup.link_recorder import BUILT, DESCRIPTION, name_of
@@ -80,11 +80,6 @@ def _wrappers(out: Path) -> Path:
             new.chmod(0o755)
             new.replace(folder / name)
     return folder
-
-
-def has_space(path: Path) -> bool:
-    """Does the path contain whitespace?"""
-    return len(str(path).split()) > 1
 
 
 def cxx() -> list[str]:

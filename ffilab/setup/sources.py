@@ -66,22 +66,16 @@ def _fetch(source: Source, target: Path, step: Step) -> Path:
         partial = target.with_suffix(".part")
         try:
             _download(url, partial, step)
-        except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError, ValueError) as error:
-            refusals.append(f"{_site(url)}: {getattr(error, 'reason', error)}")
-            partial.unlink(missing_ok=True)
-            continue
-        except BaseException:
-            # A disk that is full, or Ctrl-C.
-            partial.unlink(missing_ok=True)
-            raise
-        actual = sha256(partial)
-        if actual != source.sha256:
-            partial.unlink()
+            actual = sha256(partial)
+            if actual == source.sha256:
+                return partial.rename(target)
             say(f"  {_site(url)} sent other bytes than the pinned ones; they were thrown away.")
             refusals.append(f"{_site(url)}: SHA-256 {actual[:12]}… instead of {source.sha256[:12]}…")
-            continue
-        partial.rename(target)
-        return target
+        except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError, ValueError) as error:
+            refusals.append(f"{_site(url)}: {getattr(error, 'reason', error)}")
+        finally:
+            # Also on a disk that is full, and after Ctrl-C.
+            partial.unlink(missing_ok=True)
     raise UserError(
         f"The source of CPython {source.release} could not be had ({'; '.join(refusals) or 'no address known'}): "
         f"connect to the internet, put the upstream tarball at {target}, or name an interpreter that you have "

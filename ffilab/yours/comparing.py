@@ -114,10 +114,8 @@ def with_gil(arms: list[Arm], interpreters: dict[str, Installed], gil: str) -> l
     """The arms as they are ("off"), with the GIL switched on in free-threaded builds ("on"), or "both"."""
     if gil == "off":
         return arms
-    labels = {label: python.interpreter.free_threaded for label, python in interpreters.items()}
-    threaded, others = (
-        tuple(label for label, is_free in labels.items() if is_free == which) for which in (True, False)
-    )
+    threaded = tuple(label for label, python in interpreters.items() if python.interpreter.free_threaded)
+    others = tuple(label for label in interpreters if label not in threaded)
     if not threaded:
         raise UserError(
             "The GIL can be switched on in a free-threaded build only, and none is named: add one, such as python3.14t."

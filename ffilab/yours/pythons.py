@@ -80,11 +80,9 @@ def found(named) -> dict[str, Installed]:
 def executable(word: str) -> Path:
     """The executable that a word names. Raises UserError if there is none."""
     path = Path(word).expanduser()
-    inside = [path / "bin" / "python", path / "Scripts" / "python.exe"] if path.is_dir() else []
-    if path.is_dir() and (python := next((each for each in inside if each.exists()), None)):
-        return python.absolute()
-    if not path.is_dir() and (known := shutil.which(path)):
-        return Path(known).absolute()
+    program = shutil.which(path / "bin" / "python" if path.is_dir() else path)
+    if program:
+        return Path(program).absolute()
     what = "a folder without bin/python" if path.is_dir() else "neither a program nor a folder"
     raise UserError(
         f"--python names {word!r}, which is {what}: name an executable, one on PATH, or the folder of a virtual "

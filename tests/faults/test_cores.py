@@ -29,7 +29,7 @@ from tests.helpers.environment import clean_environment
 pytestmark = pytest.mark.usefixtures("quiet_progress")
 
 # Two arms that are the same, and the controls of a plan, fewer than a chapter's.
-TWINS = [Arm.of(name, "tests/helpers/hostile_arms.py", "fine") for name in "ab"]
+TWINS = [Arm(name, file="tests/helpers/hostile_arms.py", function="fine") for name in "ab"]
 RESTARTS = 10
 
 

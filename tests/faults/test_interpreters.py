@@ -53,7 +53,7 @@ def test_the_probe_is_answered_truly(interpreter):
     assert facts["lacking"] == []
     assert facts["implementation"] == "cpython"
     assert interpreters.suits(facts, interpreter)
-    assert not interpreters.suits(facts, interpreter.partner)
+    assert not interpreters.suits(facts, interpreters.Interpreter(interpreter.version, not interpreter.free_threaded))
 
 
 def test_an_environment_that_is_another_interpreter_is_removed(monkeypatch, tmp_path):

@@ -42,9 +42,8 @@ def open_files():
 
 def limited(smoke):
     """A plan of three workers."""
-    return plan(
-        "limits", [Arm.of("plain", "tests/helpers/hostile_arms.py", "fine"), *controls(8)], [GIL], smoke, 1, False
-    )
+    plain = Arm("plain", file="tests/helpers/hostile_arms.py", function="fine")
+    return plan("limits", [plain, *controls(8)], [GIL], smoke, 1, False)
 
 
 def assert_nothing_is_left(before):

@@ -16,7 +16,7 @@ import pytest
 
 from ffilab.run.errors import UserError
 from ffilab.setup import build, environments, installed, interpreters, sources
-from ffilab.setup.catalogue import BY_LABEL, SOURCES, Request
+from ffilab.setup.catalogue import BY_LABEL, CHAPTER_PAIR, SOURCES, Request
 from tests.helpers import fake_source
 from tests.helpers.small import disk as disk_in_memory
 
@@ -229,7 +229,7 @@ def test_nothing_is_asked_of_the_network_for_what_the_cache_holds(monkeypatch):
     monkeypatch.setattr(interpreters.subprocess, "run", lambda *_, **__: pytest.fail("uv was asked"))
     monkeypatch.setattr(build, "built", lambda one, number=1: True)
     monkeypatch.setattr(build, "build", lambda one, number=1: Path("x"))
-    found, _ = interpreters.find(Request({}, (GIL, GIL.partner), ()))
+    found, _ = interpreters.find(Request({}, CHAPTER_PAIR, ()))
     assert [one.route for one in found] == ["source", "source"]
 
 
@@ -295,8 +295,7 @@ def test_facts_do_not_hold_the_folder_in_which_an_interpreter_was_built(monkeypa
     """A cache that was moved still has it in its configuration: the pair would seem to come from two builds."""
     ours = "'--enable-optimizations' '--prefix=/former/cache/cpython-3.14.7{}' 'CC=cc'"
     facts = {
-        one: {"full": "3.14.7", "config_args": ours.format("t" if one.free_threaded else "")}
-        for one in (GIL, GIL.partner)
+        one: {"full": "3.14.7", "config_args": ours.format("t" if one.free_threaded else "")} for one in CHAPTER_PAIR
     }
     monkeypatch.setattr(environments, "packages", lambda python: {})
     described = []
@@ -318,7 +317,7 @@ def test_the_environment_of_another_clone_stays(tmp_path):
 def test_the_cache_is_asked_without_the_surroundings(monkeypatch):
     """PYTHON_GIL=1 from outside must not make a t-build of the cache look like another interpreter."""
     monkeypatch.setenv("PYTHON_GIL", "1")
-    path = str(installed.load(GIL.partner).python)
+    path = str(installed.load(CHAPTER_PAIR[1]).python)
     build._starts.cache_clear()
     assert build._starts(path, (0, 0), "3.14t")
     assert not build._starts(path, (0, 0), "3.14")

@@ -31,9 +31,8 @@ def noop(name: str, loader: str = "CDLL") -> Arm:
 def outcome_of(label: str, *what, **options) -> Outcome:
     """How a function ended on an interpreter; it must end well. what: the function, or a worker-side file and its name
     there; then its arguments. Skips where it needs what was left out without Rust."""
-    *function, arguments = what
-    make = Case if len(function) == 1 else Case.of
-    outcome = make(label, *function, fixed=arguments, **options).run(seed=1)
+    *file, function, arguments = what
+    outcome = Case(label, function, fixed=arguments, file="".join(file), **options).run(seed=1)
     if without := re.search(r"\w+ is written in Rust, and there is no cargo here", outcome.error):
         pytest.skip(without[0])
     assert outcome.ended == "ok", (label, function, outcome.ended, outcome.error)
