@@ -79,7 +79,8 @@ def test_a_chapter_is_one_folder_and_a_line_of_the_contents(clone):
         path.rename(path.with_name(path.name.replace("loaders", "encore")))
     (clone / "tests/test_encore.py").write_text('"""Nothing to test that the other chapter does not."""\n')
     # Its sentence, too, is true of both.
-    add(clone / "tests/test_inverted.py", '    ("encore", "recap"),\n', before='    ("loaders", "recap"),')
+    entry = '    ("encore", "recap"): "both are less than 20 %",\n'
+    add(clone / "tests/test_inverted.py", entry, before='    ("loaders", "recap"):')
     add(clone / "_toc.yml", "      - file: notebooks/encore/encore\n", before="  - caption: What it adds up to")
     rooms = clone / "pyproject.toml"
     raised = re.sub(
@@ -132,9 +133,9 @@ test = [{rule}]
 
 def test_a_limit_is_one_line_of_its_claim(clone):
     claims = clone / "notebooks" / "loaders" / "claims.toml"
-    old = "interest = 0.02}]"
+    old = 'interest = 0.02, hard = "golden'
     assert claims.read_text().count(old) == 1
-    claims.write_text(claims.read_text().replace(old, "interest = 0.03}]"))
+    claims.write_text(claims.read_text().replace(old, old.replace("0.02", "0.03")))
     assert "1.03" in run(clone, sys.executable, "-m", "ffilab", "judge", "tests/golden", "X1")
 
 
@@ -164,7 +165,7 @@ def test_a_claim_that_nobody_asks_goes_with_its_entry(clone, without):
 def test_a_sentence_that_still_asks_a_claim_is_refused_by_name(clone, without):
     without("X12")
     with pytest.raises(AssertionError, match=r"encore/sentences\.toml: .* asks X12 for"):
-        python(clone, "from ffilab.judge import sentences; sentences.read('encore')")
+        python(clone, "from ffilab.judge import sentences; sentences.read_sentences('encore')")
 
 
 def test_a_sentence_is_a_few_lines_and_a_place_on_the_page(clone):
