@@ -137,7 +137,7 @@ def test_a_binding_of_another_version_on_one_build_is_no_pair():
     took = {"3.13": {"ctypes CDLL": 100.0, "PyO3": 50.0}, "3.13t": {"ctypes CDLL": 200.0, "PyO3": 50.0}}
     rows = [{"interpreter": label, "gil": experiment.AS_BUILT, **means} for label, means in took.items()]
     session = SimpleNamespace(
-        observed=lambda _: stand_ins, frame=lambda _: pd.DataFrame(rows * 4), interpreters=list(took)
+        observed=lambda _: stand_ins, frame=lambda *_, **__: pd.DataFrame(rows * 4), interpreters=list(took)
     )
     assert numbers.alike(session, "3.14") == list(boundary.TALK)
     assert set(boundary.TALK) - set(numbers.alike(session, "3.13")) == {"PyO3"}
@@ -192,7 +192,7 @@ def test_locks_are_told_from_other_instructions_by_their_header_and_from_those_o
 def calibrated(processes, threads, cores=2):
     """Of which two the calibration passes, with what two do in each run over the work of one."""
     runs = pd.DataFrame({"processes": processes, "threads": threads})
-    session = SimpleNamespace(frame=lambda _: runs, machine={"cores_usable": cores})
+    session = SimpleNamespace(frame=lambda *_, **__: runs, machine={"cores_usable": cores})
     return [check.what for check in numbers.controls(session) if check.passed]
 
 

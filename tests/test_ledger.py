@@ -101,7 +101,7 @@ def test_a_row_says_that_its_page_is_stale(results):
 
 
 def test_a_page_whose_records_are_gone_or_of_another_version_says_so_and_stops_nothing(results):
-    def lacks(*_):
+    def lacks(*_, **__):
         raise UserError("The records do not hold it.")
 
     older = Reading("pinning", find(GOLDEN, "pinning"))

@@ -80,6 +80,9 @@ def test_what_was_looked_at_is_found_by_its_title_and_arguments(session):
     assert session.observed("sum", 1, 2) == session.observed("sum", 1) == 3
     with pytest.raises(UserError, match="sum"):
         session.observed("sum", 5, 5)
+    # A page that is made from records asks for what it would look at, and for nothing like it.
+    with pytest.raises(UserError, match="sum"):
+        session.observed("sum", 1, whole=True)
 
 
 def test_an_experiment_that_is_run_again_takes_the_place_of_the_first(session):

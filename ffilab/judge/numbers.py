@@ -102,8 +102,7 @@ class Declarations:
                 return session.once(of)
             if timed:
                 return session.timed(timed)
-            # Not handed in where it says nothing.
-            return session.frame(frame, **{"disturbed": True} if disturbed else {}) if frame else session
+            return session.frame(frame, disturbed=disturbed) if frame else session
 
         def declare(make):
             self._declared.append(Declaration(make, name, read, over or {}, fixed, two_cores, self._missing))

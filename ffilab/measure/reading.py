@@ -55,7 +55,7 @@ class Session:
 
     def observe(self, title: str, look: Callable, *arguments):
         """Read what was seen when something was looked at once. Returns that."""
-        return self.observed(title, *arguments)
+        return self.observed(title, *arguments, whole=True)
 
     def close(self) -> None:
         """Write that the session is complete, if it is one that measures."""
@@ -227,12 +227,14 @@ class Session:
             raise self._lacks(f"the experiment {lacking}") from None
         return records[-1:] if once else records
 
-    def observed(self, title: str, *arguments):
-        """What was seen when something was looked at, the last time with arguments that begin with these. Raises
-        UserError if it was not."""
+    def observed(self, title: str, *arguments, whole: bool = False):
+        """What was seen when something was looked at, the last time with arguments that begin with these.
+
+        whole: with these arguments and no further ones. Raises UserError if it was not looked at."""
         key = json.loads(json.dumps(arguments))
         for line in reversed(self.record.observations):
-            if (line["title"], line["arguments"][: len(key)]) == (title, key):
+            asked = line["arguments"] if whole else line["arguments"][: len(key)]
+            if (line["title"], asked) == (title, key):
                 return line["value"]
         raise self._lacks(f"the observation {title!r}" + (f" of {key}" if key else ""))
 

@@ -191,7 +191,7 @@ class Measuring(Session):
         what JSON can hold; the arguments are written down beside it.
         """
         self._write("observation", title=title, arguments=list(arguments), value=look(*arguments))
-        return self.observed(title, *arguments)
+        return self.observed(title, *arguments, whole=True)
 
     def close(self) -> None:
         """The session is complete; with it goes how noisy the machine is by now. Closing again changes nothing."""

@@ -213,12 +213,12 @@ def stamp_of(project: Path, interpreter: Installed, target: Path) -> Path:
 def is_built(chapter: str, interpreters: list[Installed], root: Path = NATIVE, out: Path = NATIVE_OUT) -> bool:
     """Was a chapter's native code built for these interpreters, of its sources as they are now? What could not be built
     counts as built."""
-    extensions = [project for project in projects(root) if is_extension(project) and project.parent == root / chapter]
+    extensions = filter(is_extension, projects(root / chapter))
     targets = [(interpreter, out / chapter / soabi(interpreter)) for interpreter in interpreters]
     return (out / chapter).exists() and all(
         stamp_of(project, interpreter, target).exists() or (target / f"missing-{project.name}.txt").exists()
-        for interpreter, target in targets
         for project in extensions
+        for interpreter, target in targets
     )
 
 
