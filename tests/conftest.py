@@ -92,6 +92,7 @@ def quiet_machine(monkeypatch):
             return {"strangers_s": 0.0, "throttled_s": 0.0, "steal_s": 0.0, "wall_s": 0.1}
 
     monkeypatch.setattr(machine, "Watch", Quiet)
+    monkeypatch.setattr(neighbour, "of_processes", lambda cases, cores: [0.0] * len(cases))
     monkeypatch.setattr(
         neighbour, "shares", lambda blocks, cells, cores: {cell: np.zeros(len(blocks)) for cell in cells}
     )

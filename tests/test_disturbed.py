@@ -2,16 +2,20 @@
 
 import itertools
 import random
+import time
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffilab.measure import noise, runner
+from ffilab.judge import controls
+from ffilab.measure import neighbour, noise, runner
 from ffilab.measure import session as sessions
 from ffilab.measure.case import Outcome, Step
-from ffilab.measure.plan import controls
+from ffilab.measure.plan import controls as arms_of_controls
 from ffilab.run import machine
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 
@@ -84,7 +88,7 @@ def test_disturbances_are_said_in_a_sentence():
 
 
 def test_there_are_four_pairs_of_controls_and_two_on_each_interpreter():
-    pairs = {number: sum(arm.group == "shared" for arm in controls(number)) // 2 for number in (1, 2, 3, 6)}
+    pairs = {number: sum(arm.group == "shared" for arm in arms_of_controls(number)) // 2 for number in (1, 2, 3, 6)}
     assert pairs == {1: 4, 2: 2, 3: 2, 6: 2}
 
 
@@ -137,6 +141,13 @@ def test_a_wall_time_ends_a_run_and_nothing_is_measured_again():
 
 # ---- processes ----
 
+QUIET_NS, BUSY_NS = 100, 150
+
+
+def probed(*probes, busy_s=1.0):
+    """What is kept of the probes on core 0 beside one process."""
+    return {"0": {"busy_s": busy_s, "probes": list(probes)}}
+
 
 @pytest.fixture
 def busy(monkeypatch):
@@ -148,6 +159,7 @@ def busy(monkeypatch):
             return {"strangers_s": 0.05 + (next(count) in numbers), "throttled_s": 0.0, "steal_s": 0.0, "wall_s": 1.0}
 
     monkeypatch.setattr(sessions.machine, "Watch", Busy)
+    monkeypatch.setattr(neighbour, "beside", lambda: nullcontext(probed(QUIET_NS, QUIET_NS)))
     return numbers
 
 
@@ -217,3 +229,79 @@ def test_a_further_session_heals_and_a_bad_one_is_left_out(session, busy, monkey
     assert second.disturbed("calls") == (6, 12, 24)
     busy |= set(range(18, 200))
     assert len(three(second)) == 24
+
+
+# ---- a neighbour beside a process ----
+
+
+def test_company_of_a_process_is_the_share_of_its_time_between_busy_probes():
+    quiet, half = [QUIET_NS] * 5, [QUIET_NS, QUIET_NS, BUSY_NS, BUSY_NS, BUSY_NS]
+    shares = neighbour.of_processes(["case"] * 3, [probed(*half), probed(*quiet), probed(*quiet)])
+    assert shares == [0.625, 0.0, 0.0]
+
+
+def test_a_process_that_had_company_from_end_to_end_is_told_by_a_later_one():
+    shares = neighbour.of_processes(["case"] * 2, [probed(*[BUSY_NS] * 3), probed(*[QUIET_NS] * 3)])
+    assert shares == [1.0, 0.0]
+
+
+def test_a_case_that_slows_its_own_probes_has_no_company():
+    slow, fast = probed(*[BUSY_NS] * 4), probed(*[QUIET_NS] * 4)
+    assert neighbour.of_processes(["slow", "fast"] * 3, [slow, fast] * 3) == [0.0] * 6
+
+
+def test_cores_count_by_the_time_that_they_were_busy():
+    later = {"0": {"busy_s": 1.0, "probes": [QUIET_NS] * 3}, "1": {"busy_s": 1.0, "probes": [QUIET_NS] * 3}}
+    first = {"0": {"busy_s": 3.0, "probes": [QUIET_NS] * 3}, "1": {"busy_s": 1.0, "probes": [BUSY_NS] * 3}}
+    assert neighbour.of_processes(["case"] * 2, [first, later])[0] == pytest.approx(0.25, abs=0.001)
+
+
+def test_what_nothing_probed_had_no_company():
+    assert neighbour.of_processes(["case"] * 2, [{}, {}]) == [0.0, 0.0]
+
+
+@pytest.mark.skipif(not machine.can_pin(), reason="no thread can be kept on a core here")
+def test_cores_are_probed_before_during_and_behind():
+    with neighbour.beside() as cores:
+        deadline = time.monotonic() + 4 * neighbour.EVERY_S
+        while time.monotonic() < deadline:
+            pass
+    assert cores
+    assert all(len(watched["probes"]) >= 3 for watched in cores.values())
+    assert min(min(watched["probes"]) for watched in cores.values()) > 0
+
+
+def test_a_process_that_had_a_neighbour_runs_again(session, busy, monkeypatch):
+    count = itertools.count()
+
+    @contextmanager
+    def beside():
+        # Each case runs again later.
+        yield probed(*[BUSY_NS if next(count) == 2 else QUIET_NS] * 3)
+
+    monkeypatch.setattr(neighbour, "beside", beside)
+    assert sorted(three(session)["at"]) == [0, 1, *range(3, 13)]
+    assert session.said("calls") == "1 of 12 processes were measured again, 0 left out: a neighbour"
+
+
+def test_a_neighbour_that_stays_is_said_and_withholds_nothing(session, busy, monkeypatch):
+    count = itertools.count()
+
+    @contextmanager
+    def beside():
+        # The last round alone is quiet, and all that is measured again is not.
+        yield probed(*[QUIET_NS if 9 <= next(count) < 12 else BUSY_NS] * 3)
+
+    monkeypatch.setattr(neighbour, "beside", beside)
+    monkeypatch.setattr(neighbour, "levels", lambda times, numbers: np.full(len(times), QUIET_NS))
+    three(session)
+    assert session.disturbed("calls").is_most
+    check = controls.disturbed(session, "calls")
+    assert check.passed
+    assert check.found.endswith("more than half, and all are shown: a neighbour")
+
+
+def test_what_nothing_probed_says_so(session, busy, monkeypatch):
+    monkeypatch.setattr(neighbour, "beside", lambda: nullcontext({}))
+    three(session)
+    assert session.said("calls") == "none of 12 processes was disturbed; not watched for a neighbour"

@@ -8,6 +8,7 @@ chapter share one level.
 """
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -126,9 +127,13 @@ def titles(session) -> list[str]:
 
 def disturbed(session, name: str) -> Check:
     """How much of a plan or an experiment was measured again, and how much stayed disturbed: more than half of it, or
-    of a case?"""
+    of a case?
+
+    A neighbour that stays is said, and withholds nothing: the cases of a round had it alike.
+    """
     counts = session.disturbed(name)
     is_most = counts.is_most or (name not in session.plans and bool(session.mostly_lost(name)))
+    is_most = is_most and session.disturbed_by(name) != noise.NEIGHBOUR
     share = counts.left_out / max(1, counts.planned)
     return Check("disturbed", repr(name), session.said(name), not is_most, share, name)
 
@@ -136,13 +141,12 @@ def disturbed(session, name: str) -> Check:
 def repaired(session) -> str:
     """Say in one line what was measured again and what is left out: "12 of 400 processes were measured again, 1 left
     out: other load"."""
-    children = [line for each in (*session.earlier, session) for line in each.record.children]
-    blocks = [block for name in session.plans for block in session.timed(name).blocks]
     check_in_words = []
-    for what, names, lines in (("processes", titles(session), children), ("blocks", session.plans, blocks)):
+    for what, names in (("processes", titles(session)), ("blocks", session.plans)):
         if names:
             counts = Disturbed(*map(sum, zip(*(session.disturbed(name) for name in names))))
-            check_in_words.append(noise.disturbed_in_words(counts, noise.most_frequent(lines), what))
+            words = Counter(filter(None, map(session.disturbed_by, names)))
+            check_in_words.append(noise.disturbed_in_words(counts, max(words, key=words.get, default=""), what))
     return "; ".join(check_in_words)
 
 

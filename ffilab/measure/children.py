@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 
-from ffilab.measure import noise
+from ffilab.measure import neighbour, noise
 
 # Columns that say how a process went.
 HOW = ("process", "round", "ended")
@@ -28,6 +28,15 @@ def flat(result: dict, above: str = "") -> dict:
     for key, value in result.items():
         flattened |= flat(value, f"{above}{key}.") if isinstance(value, dict) else {f"{above}{key}": value}
     return flattened
+
+
+def with_company(children: list[dict]) -> list[dict]:
+    """Processes of one experiment, in the order of running, each with `company`: the share of its time in which its
+    cores had a neighbour."""
+    shares = neighbour.of_processes(
+        [case_of(child) for child in children], [child.get("cores", {}) for child in children]
+    )
+    return [{**child, "company": share} for child, share in zip(children, shares)]
 
 
 def by_place(children: list[dict]) -> list[list[dict]]:

@@ -10,12 +10,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ffilab.measure import neighbour
+
 # Five ticks of the system's clocks: one or two come from their grain.
 LEAST_S = 0.05
 # Share of the time that passed: of others on the CPUs that the measured one may use (if these are more than two, of
 # each pair of
 # them: elsewhere others are in nobody's way); of a quota or a hypervisor, which took them away.
 MAX_STRANGERS, MAX_TAKEN = 0.15, 0.02
+# On the core's other hardware thread, for which there is no clock (neighbour.py). Of a plan each batch is looked at.
+NEIGHBOUR = "a neighbour"
 
 
 class Disturbed(NamedTuple):
@@ -42,8 +46,8 @@ class Noise:
 
 
 def disturbed(line: dict) -> str:
-    """Say what disturbed a block or a process: "other load", "quota", "stolen time", or nothing. What a line lacks did
-    not happen."""
+    """Say what disturbed a block or a process: "other load", "quota", "stolen time", "a neighbour", or nothing. What a
+    line lacks did not happen."""
     for word, seconds, share in (
         ("other load", "strangers_s", MAX_STRANGERS * max(1.0, line.get("cpus", 1) / 2)),
         ("quota", "throttled_s", MAX_TAKEN),
@@ -52,7 +56,7 @@ def disturbed(line: dict) -> str:
         took = line.get(seconds, 0.0)
         if took >= LEAST_S and took > share * line.get("wall_s", 0.0):
             return word
-    return ""
+    return NEIGHBOUR if line.get("company", 0.0) > neighbour.MOST else ""
 
 
 def most_frequent(lines: Iterable[dict]) -> str:
@@ -82,6 +86,11 @@ def disturbed_in_words(found: Disturbed, word: str, what: str) -> str:
     if found.is_most:
         return f"{found.left_out} of {found.planned} {what} stayed disturbed, more than half, and all are shown: {word}"
     return f"{found.again} of {found.planned} {what} were measured again, {found.left_out} left out: {word}"
+
+
+def unwatched(processes: list[dict]) -> str:
+    """Say that nothing probed the cores of an experiment; empty if something did."""
+    return "" if any(line.get("cores") for line in processes) else "; not watched for a neighbour"
 
 
 def discard(blocks: list[dict], complete: list[int]) -> Noise:

@@ -185,8 +185,16 @@ class Session:
         does."""
         if name in self.plans:
             return self.timed(name).noise.report
-        word = next(filter(None, (record.disturbed_by(name) for record in reversed(self._holding(name)))), "")
-        return noise.disturbed_in_words(self.disturbed(name), word, "processes")
+        processes = [line for record in self._holding(name) for line in record.processes(name)]
+        told = noise.disturbed_in_words(self.disturbed(name), self.disturbed_by(name), "processes")
+        return told + noise.unwatched(processes)
+
+    def disturbed_by(self, name: str) -> str:
+        """Return the word for what disturbed most of a plan or an experiment, in its newest session that was disturbed;
+        empty if none was."""
+        if name in self.plans:
+            return self.timed(name).disturbed_by()
+        return next(filter(None, (record.disturbed_by(name) for record in reversed(self._holding(name)))), "")
 
     def mostly_lost(self, title: str) -> set[str]:
         """The cases of an experiment that are shown though more than half of their processes stayed disturbed."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ffilab.measure import neighbour, noise
-from ffilab.measure.children import HOW, by_place, chosen, mostly_lost, rows_of
+from ffilab.measure.children import HOW, by_place, chosen, mostly_lost, rows_of, with_company
 from ffilab.measure.lines import FORMAT, whole
 from ffilab.measure.noise import Disturbed, Noise
 from ffilab.run.errors import UserError
@@ -128,9 +128,10 @@ class Record:
         ]
 
     def processes(self, title: str) -> list[dict]:
-        """The processes of the last run of an experiment, in the order of running. Raises KeyError if there is none."""
+        """The processes of the last run of an experiment, in the order of running, each with its `company`. Raises
+        KeyError if there is none."""
         run = self._last(title)["run"]
-        return [line for line in self.children if (line["title"], line["run"]) == (title, run)]
+        return with_company([line for line in self.children if (line["title"], line["run"]) == (title, run)])
 
     def _last(self, title: str) -> dict:
         runs = [line for line in self.experiments if line["title"] == title]

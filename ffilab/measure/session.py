@@ -17,10 +17,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from ffilab.measure import noise, runner
+from ffilab.measure import neighbour, noise, runner
 from ffilab.measure.alone import alone
 from ffilab.measure.case import Case, Outcome, Program, Step
-from ffilab.measure.children import rows_of
+from ffilab.measure.children import by_place, rows_of
 from ffilab.measure.foreign import newest
 from ffilab.measure.lines import Writer
 from ffilab.measure.plan import Arm, plan
@@ -129,23 +129,31 @@ class Measuring(Session):
                     layout = of_label[(given[number] or 0) % len(of_label)] if of_label else None
                     planned.append(Planned(case, number, layout, len(planned)))
             attempt = functools.partial(self._one, title, order, may_fail, reporter)
-            lost = [one for one in planned if attempt(one, one.process)]
-            again = range(len(planned), len(planned) + -(-len(planned) // 2))
-            reporter.add(min(len(lost), len(again)))
-            order.shuffle(lost)
-            for process in again:
-                # What stays disturbed is tried once more, behind the others.
-                if lost and attempt(one := lost.pop(0), process):
-                    lost.append(one)
+            for one in planned:
+                attempt(one, one.process)
+            again = iter(range(len(planned), len(planned) + -(-len(planned) // 2)))
+            # What stays disturbed is tried once more, behind the others.
+            while turn := list(zip(self._lost(title, planned, order), again)):
+                reporter.add(len(turn))
+                for one, process in turn:
+                    attempt(one, process)
         return self.frame(title)
+
+    def _lost(self, title: str, planned: list[Planned], order: random.Random) -> list[Planned]:
+        """The processes of an experiment that were disturbed each time, in random order."""
+        places = by_place(self.record.processes(title))
+        lost = [planned[tries[0]["process"]] for tries in places if all(map(noise.disturbed, tries))]
+        order.shuffle(lost)
+        return lost
 
     def _one(
         self, title: str, order: random.Random, may_fail, reporter: Reporter, planned: Planned, process: int
-    ) -> bool:
-        """Run a planned process, for the first time or again, and write down how it went. Was it disturbed?"""
+    ) -> None:
+        """Run a planned process, for the first time or again, and write down how it went."""
         case, layout, seed = planned.case, planned.layout, order.getrandbits(32)
         watch = machine.Watch()
-        outcome: Outcome = case.run(seed, layout) if layout else case.run(seed)
+        with neighbour.beside() as cores:
+            outcome: Outcome = case.run(seed, layout) if layout else case.run(seed)
         others = watch.end()
         child = {
             "title": title,
@@ -165,6 +173,7 @@ class Measuring(Session):
             },
             **vars(outcome),
             "error": without_paths(outcome.error),
+            "cores": cores,
             **others,
         }
         if process != planned.process:
@@ -182,7 +191,6 @@ class Measuring(Session):
         if outcome.result is None and not fails:
             raise UserError(f"{what} brought no result: {outcome.ended}. {with_reason(raised(outcome.error))}")
         reporter.advance(f"round {planned.round + 1}")
-        return bool(noise.disturbed(child))
 
     def observe(self, title: str, look: Callable, *arguments):
         """Look at something once, `look(*arguments)`, and write down what was seen; returns it as it was written.
