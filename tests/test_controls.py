@@ -85,7 +85,7 @@ def test_a_clean_run_passes_and_its_table_is_short():
     checks = found()
     assert failed(checks) == set()
     shown = table(checks)
-    assert shown.check.tolist() == ["disturbed", "lost restarts", "left out alike", "A/A", "positive control"]
+    assert shown.check.tolist() == ["disturbed", "lost restarts", "left out alike", "A/A", "bias"]
     assert shown.passed.tolist() == ["2 of 2", "1 of 1", "1 of 1", "4 of 4", "1 of 1"]
 
 
@@ -106,7 +106,7 @@ def test_each_control_fails_on_a_bias_of_either_sign_however_large(what, sign, b
     """50 % that is measured for 1 % is no success."""
     wrong = 1.01 * (1 + bias) ** sign - 1 if what == "more" else (1 + bias) ** sign - 1
     checks = found(timed(**{what: wrong}))
-    assert failed(checks) == {"positive control" if what == "more" else "A/A"}
+    assert failed(checks) == {"bias" if what == "more" else "A/A"}
     for check in checks:
         if not check.passed:
             assert check.source == "calls"
@@ -115,14 +115,16 @@ def test_each_control_fails_on_a_bias_of_either_sign_however_large(what, sign, b
 
 
 def test_one_per_cent_that_is_not_measured_is_missed():
-    assert failed(found(timed(more=0.0, scatter=0.003))) == {"positive control"}
+    assert failed(found(timed(more=0.0, scatter=0.003))) == {"bias"}
 
 
-def test_precision_fails_nothing():
+def test_what_could_find_nothing_has_not_passed_and_withholds_nothing():
     """A wide interval holds the truth: to say so is what `open` is for."""
     checks = found(timed(scatter=0.2))
-    assert failed(checks) == set()
-    (resolution,) = (check.found for check in checks if check.kind == "positive control")
+    assert failed(checks) == {"A/A", "bias"}
+    assert not any(check.is_off for check in checks)
+    assert all("too wide to find 10%" in check.found for check in checks if not check.passed)
+    (resolution,) = (check.found for check in checks if check.kind == "bias")
     assert "built in: 1.01; known to ± " in resolution
 
 
@@ -137,9 +139,10 @@ def test_a_control_of_differences_may_be_negative():
     assert settled([Control("A/A", "MiB", "t", replace(off, centre=1.0), truth=0.0)])[0].passed
 
 
-def test_too_few_values_are_said_and_fail_nothing():
+def test_too_few_values_are_said_and_withhold_nothing():
     (check,) = settled([Control("A/A", "x", "t", Location.of([0.1, 0.2], log=True))])
-    assert check.passed
+    assert not check.passed
+    assert not check.is_off
     assert check.found == "too few values for an interval"
 
 

@@ -251,7 +251,9 @@ def test_verdicts_of_one_binary_are_qualified():
     assert basis.one_binary(rests_on()) == []
     assert basis.one_binary(rests_on(free=1)) == [FREE_THREADED]
     assert basis.qualifier(rests_on()) == ""
-    assert basis.qualifier(rests_on(gil=1, free=1)) == "of this binary alone"
+    limit = basis.qualifier(rests_on(gil=1, free=1))
+    assert limit == f"{basis.ONE_BINARY}: {basis.holds_again():.0%} of such intervals hold another session's number"
+    assert 0 < basis.holds_again() < 0.9
     # Another interpreter decides no claim.
     other = rests_on()
     other["layouts"]["3.13"] = 1
@@ -283,7 +285,7 @@ def test_a_row_of_the_ledger_says_where_another_session_will_come_out():
 
 def test_a_row_of_one_binary_says_so_and_nothing_of_another_session():
     found = row(an_estimate(None), rests_on(gil=1))
-    assert ledger.verdict_of(found) == f"{HOLDS} (of this binary alone)"
+    assert ledger.verdict_of(found) == f"{HOLDS} ({basis.qualifier(rests_on(gil=1))})"
     assert found["beside"] == {}
     # What was counted, and not timed, has nothing beside it either.
     assert row(Counted(1.2), rests_on())["beside"] == {}

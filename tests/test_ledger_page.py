@@ -47,6 +47,7 @@ def test_what_no_golden_record_shows_stands_on_the_page(held):
         row(about(2.0), withheld="disturbed", **further),
         row(counted(1.0), **further, id="B1", untested=("x", "y", "z")),
         row(counted(2.0), id="X1"),
+        row(counted(1.0), id="B2", fact=True),
     ]
     held("made_up/ledger.md", ledger_page.page(rows))
 

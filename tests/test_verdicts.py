@@ -10,7 +10,9 @@ from ffilab.judge.verdicts import (
     BY_CONSTRUCTION,
     DIFFERS,
     FAILS,
+    FAILS_SO_FAR,
     HOLDS,
+    HOLDS_SO_FAR,
     MEASURED,
     MIXED,
     NO_RESULT,
@@ -50,9 +52,10 @@ NEVER, OCCURS = Never("never", rate=0.15), Occurs("occurs", rate=0.15)
         ("sss", OPEN, ""),
         ("uud", MIXED, "2 yes, 1 no"),
         ("usd", MIXED, "1 yes, 1 no, 1 open"),
-        ("us", MIXED, "1 yes, 1 open"),
-        ("ds", MIXED, "1 no, 1 open"),
-        ("u-", HOLDS, "1 yes, 1 no number"),
+        ("us", HOLDS_SO_FAR, "1 yes, 1 open"),
+        ("ds", FAILS_SO_FAR, "1 no, 1 open"),
+        ("u-", HOLDS_SO_FAR, "1 yes, 1 no number"),
+        ("d-", FAILS_SO_FAR, "1 no, 1 no number"),
         ("s-", OPEN, "1 open, 1 no number"),
         ("--", OPEN, "2 no number"),
     ],
@@ -91,7 +94,7 @@ def test_one_event_refutes_a_claim_of_safety_whatever_else_holds():
 
 def test_nothing_is_called_safe_that_was_not_tried():
     given = of_claim([OCCURS, NEVER], {"occurs": seen(30), "never": "the threads never met"})
-    assert given.word == MIXED
+    assert given.word == HOLDS_SO_FAR
     assert given.qualifier == "1 yes, 1 no number"
 
 
@@ -125,7 +128,7 @@ def test_what_is_true_by_construction_has_no_verdict_and_says_if_our_code_is_wro
 @pytest.mark.parametrize(
     ("x", "y", "word", "qualifier"),
     [
-        (None, UP, MIXED, "1 yes, 1 withheld"),
+        (None, UP, HOLDS_SO_FAR, "1 yes, 1 withheld"),
         (None, STRADDLES, OPEN, "1 open, 1 withheld"),
         (None, None, WITHHELD, ""),
     ],

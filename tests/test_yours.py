@@ -79,7 +79,7 @@ def test_the_gate_fails_on_a_finding_only():
 
 def test_what_a_control_is_off_by_widens_every_interval():
     result = made_up(more=0.11, a=0.0, b=0.08, c=0.5)
-    assert "A control was off (positive control, " in str(result)
+    assert "A control was off (bias, " in str(result)
     assert result.slower() == {"b": "open", "c": "yes"}
 
 

@@ -4,7 +4,11 @@ A verdict speaks of a version of CPython only if the layouts of its interpreters
 one layout, its own, the run knows this binary and no other.
 """
 
+import statistics
+from functools import cache
+
 from ffilab.judge.estimates import Location
+from ffilab.run.paths import ROOT, read_json
 from ffilab.setup.catalogue import CHAPTER_PAIR
 
 ONE_BINARY = "of this binary alone"
@@ -20,8 +24,19 @@ def one_binary(rests_on: dict) -> list[str]:
 
 
 def qualifier(rests_on: dict) -> str:
-    """Return the limit that a verdict is printed with: "of this binary alone", or nothing."""
-    return ONE_BINARY if one_binary(rests_on) else ""
+    """Return the limit that a verdict is printed with: "of this binary alone", and how often such a number holds for
+    another session; or nothing."""
+    if not one_binary(rests_on):
+        return ""
+    return f"{ONE_BINARY}: {holds_again():.0%} of such intervals hold another session's number"
+
+
+@cache
+def holds_again() -> float:
+    """Return the share of the intervals of one binary that hold the estimate of another session, with a binary of its
+    own: of the kept study `calibration`."""
+    rows = read_json(ROOT / "book" / "evidence" / "calibration.json")
+    return statistics.fmean(row["this_binary"] for row in rows if row["this_binary"] is not None)
 
 
 def counted(number: int, what: str) -> str:

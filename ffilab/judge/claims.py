@@ -27,6 +27,7 @@ class Claim:
     untested: parts of the claim that no experiment here tests, in words. not_measurable: why no measurement can decide
     the claim, if none can. section: where it is measured, as page of its chapter and anchor of a heading,
     `loaders#takeaways`.
+    fact: quickly looked up, and no result: it is answered as a claim is, and is a row of a table that no count holds.
     saw: what its author saw, with the published numbers. differs: what is otherwise here in method, setting or version,
     as far as no run can contradict it.
     """
@@ -39,6 +40,7 @@ class Claim:
     tests: tuple[Rule, ...] = ()
     untested: tuple[str, ...] = ()
     not_measurable: str = ""
+    fact: bool = False
     section: str = ""
     saw: str = ""
     differs: str = ""

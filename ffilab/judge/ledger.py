@@ -64,7 +64,7 @@ def judge(claim: Claim, given: Given | None) -> dict:
     """One row of the ledger. given: None if its chapter was not measured. Raises ValueError if a test asks for a number
     of another name: a renamed or forgotten number is an error, and no weaker test."""
     row = {
-        **{key: getattr(claim, key) for key in ("id", "chapter", "claim", "published", "where")},
+        **{key: getattr(claim, key) for key in ("id", "chapter", "claim", "published", "where", "fact")},
         "numbers": {},
         "interval": {},
         # Of a comparison over layouts: where another session will come out.

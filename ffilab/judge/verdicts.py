@@ -1,9 +1,9 @@
 """From the answers of a claim's tests to its word.
 
 Each part is answered at the book's level, the one that its interval is printed at: yes, no, open, or no number. A claim
-has a word of its own only where all its tested parts agree. The published size is no part: it has a column beside the
-word. Parts that no experiment tests are scope, and lower no word. How many wrong answers to expect stands at the head
-of the ledger.
+has a word of its own only where all its parts agree; where those that are answered do, it is so "so far". The published
+size is no part: it has a column beside the word. Parts that no experiment tests are scope, and lower no word. How many
+wrong answers to expect stands at the head of the ledger.
 """
 
 import math
@@ -16,15 +16,16 @@ from ffilab.judge.estimates import LEVEL
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import NO, OPEN, YES, Answer, Conformance, Never, Rule, Size
 
-# A claim's words; the fourth is OPEN, as of a part.
+# A claim's words, with OPEN as of a part. So far: the other parts are open, or have no number.
 HOLDS, FAILS, MIXED = "holds", "does not hold", "mixed"
+HOLDS_SO_FAR, FAILS_SO_FAR = f"{HOLDS} so far", f"{FAILS} so far"
 # Where nothing is said of it, and why.
 WITHHELD = "withheld"
 NO_RESULT = "no result"
 NOT_MEASURED = "not measured yet"
 NOT_WRITTEN = "not written yet"
 # That say something about the claim, from this run.
-TESTED = (HOLDS, FAILS, MIXED, OPEN)
+TESTED = (HOLDS, HOLDS_SO_FAR, MIXED, FAILS_SO_FAR, FAILS, OPEN)
 # Kinds of claims. Of those that are not measured there is no verdict.
 MEASURED = "measured"
 BY_CONSTRUCTION = "true by construction"
@@ -43,8 +44,8 @@ MOST_TIMES, MOST_SESSIONS = 100, 10
 
 @dataclass(frozen=True)
 class Verdict:
-    """word: one of those above. qualifier: the counts behind `mixed`, and the like. size: whether the published size
-    agrees, or nothing if none is asked for. parts: each test with its answer."""
+    """word: one of those above. qualifier: the counts behind `mixed` and `so far`, and the like. size: whether the
+    published size agrees, or nothing if none is asked for. parts: each test with its answer."""
 
     word: str
     qualifier: str
@@ -92,16 +93,12 @@ def word(parts: list[tuple[Rule, str]]) -> tuple[str, str]:
     count = Counter(answer for _, answer in parts)
     # What must never happen is not safe in part: nobody should read "mixed" above a lock that loses updates.
     unsafe = any(isinstance(rule, Never) and answer == NO for rule, answer in parts)
-    # What cannot be tested here is scope, as what no experiment tests; but nothing is called safe that was not tried.
-    tested = set(count) - {NO_NUMBER}
-    if any(isinstance(rule, Never) and answer == NO_NUMBER for rule, answer in parts):
-        tested.add(OPEN)
-    if tested == {YES}:
-        what = HOLDS
-    elif tested == {NO} or unsafe:
-        what = FAILS
-    elif count[YES] + count[NO]:
+    if count[YES] and count[NO] and not unsafe:
         what = MIXED
+    elif count[NO]:
+        what = FAILS if unsafe or set(count) == {NO} else FAILS_SO_FAR
+    elif count[YES]:
+        what = HOLDS if set(count) == {YES} else HOLDS_SO_FAR
     else:
         what = WITHHELD if count[WITHHELD] and not count[OPEN] else OPEN
     # Where all parts agree, the word says so.

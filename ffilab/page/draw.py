@@ -327,8 +327,8 @@ def arms(record: Record) -> None:
         if not arm.startswith((EMPTY, "control"))
     )
     checks = controls.settled(controls.of_record(record.run["plan"]["name"], record))
-    failed = [controls.check_in_words(check) for check in checks if not check.passed]
-    said = f"failed: {'; '.join(failed)}" if failed else f"all {len(checks)} passed"
+    failed = [controls.check_in_words(check) for check in checks if check.is_off]
+    said = f"failed: {'; '.join(failed)}" if failed else f"none of {len(checks)} shows a bias"
     title = f"Every arm of this run, the loop included. Controls: {html.escape(said)}"
     display(HTML(folded(title, rows_of(frame) + csv_link(frame, "arms"))))
 

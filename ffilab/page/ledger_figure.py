@@ -7,8 +7,10 @@ from ffilab.judge import verdicts
 # How it is drawn: the colours of verdicts (book/_static/verdicts.css), and a hatching for those who see none.
 DRAWN = {
     verdicts.HOLDS: ("#007A5A", ""),
+    verdicts.HOLDS_SO_FAR: ("#3D7A66", ".."),
     verdicts.MIXED: ("#0072B2", "\\\\"),
     verdicts.OPEN: ("#8A6100", "||"),
+    verdicts.FAILS_SO_FAR: ("#9C5438", "oo"),
     verdicts.FAILS: ("#B3400E", "xx"),
     verdicts.WITHHELD: ("#8E4585", "--"),
     # Kinds of claims, of which there is no verdict.

@@ -23,8 +23,10 @@ MOST_SAID = 3
 # How a verdict is marked: a badge of sphinx-design.
 BADGES = {
     verdicts.HOLDS: "success",
+    verdicts.HOLDS_SO_FAR: "success-line",
     verdicts.MIXED: "info",
     verdicts.OPEN: "secondary",
+    verdicts.FAILS_SO_FAR: "danger-line",
     verdicts.FAILS: "danger",
     verdicts.WITHHELD: "warning",
     verdicts.BY_CONSTRUCTION: "primary",
@@ -44,13 +46,17 @@ def since(row: dict) -> str:
 
 
 def page(rows: list[dict], tree: Path | None = None) -> str:
-    """Say how far to trust the verdicts and which claims got which; then show every claim on a card, by documents.
+    """Say how far to trust the verdicts and which claims got which; then show every claim on a card, by documents, and
+    the facts in a table.
 
     tree: the assembled sources, in which the sections are looked up; without it a card links to its chapter.
     """
+    every, facts = rows, [row for row in rows if row["fact"]]
+    rows = claims_of(rows)
     return filled(
         "ledger.md",
         rows=rows,
+        facts=facts,
         trust=trust(rows),
         summary=summary_for_alt(rows),
         modes=draw.INK,
@@ -59,10 +65,15 @@ def page(rows: list[dict], tree: Path | None = None) -> str:
         sizes=verdicts.SIZES.values(),
         documents={row["id"][0]: DOCUMENTS.get(row["id"][0], row["id"][0]) for row in rows},
         boxes=boxes(rows),
-        measured_on={row["chapter"]: row["provenance"] for row in rows if "cpu" in row["provenance"]},
+        measured_on={row["chapter"]: row["provenance"] for row in every if "cpu" in row["provenance"]},
         section=lambda row: places.section(tree, row["section"]) if tree else "",
         **FOR_CARDS,
     )
+
+
+def claims_of(rows: list[dict]) -> list[dict]:
+    """Return the rows that count: all but facts."""
+    return [row for row in rows if not row["fact"]]
 
 
 def boxes(rows: list[dict]) -> dict[str, dict[str, int]]:
@@ -116,6 +127,7 @@ FOR_CARDS = {
     "since": since,
     "number": advice.value_of,
     "bounds": draw.bounds,
+    "is_part": ledger.is_part,
     "is_withheld": ledger.is_withheld,
     "part_title": ledger.part_title,
     "counts_of": ledger.counts_of,
@@ -123,7 +135,7 @@ FOR_CARDS = {
     "kinds": {
         "not_measurable": verdicts.NOT_MEASURABLE,
         "by_construction": verdicts.BY_CONSTRUCTION,
-        "mixed": verdicts.MIXED,
+        "counted": (verdicts.MIXED, verdicts.HOLDS_SO_FAR, verdicts.FAILS_SO_FAR),
     },
 }
 
@@ -143,7 +155,7 @@ def trust(rows: list[dict]) -> dict:
     }
 
 
-OF_CLAIM = ("id", "where", "claim", "published", "kind", "verdict", "qualifier", "size", "chapter", "section")
+OF_CLAIM = ("id", "where", "claim", "published", "kind", "verdict", "qualifier", "size", "chapter", "section", "fact")
 
 
 def as_table(rows: list[dict]) -> pd.DataFrame:
@@ -189,7 +201,7 @@ def finite(value):
 def write_files(static: Path, rows: list[dict]) -> None:
     """Put the page's figure, and the ledger as files to take away, into a folder of static files."""
     static.mkdir(parents=True, exist_ok=True)
-    for mode, drawn in draw.pictures(lambda figure: plot_summary(figure, rows), (7.2, 3.2), "").items():
+    for mode, drawn in draw.pictures(lambda figure: plot_summary(figure, claims_of(rows)), (7.2, 3.2), "").items():
         (static / f"ledger-{mode}.svg").write_bytes(drawn)
     as_table(rows).map(no_formula).to_csv(static / "ledger.csv", index=False)
     (static / "ledger.json").write_text(json.dumps(finite(rows), indent=1, ensure_ascii=False, allow_nan=False))

@@ -108,7 +108,7 @@ class Result:
         """The controls that show a bias: equal work that was measured as unequal, or one per cent more as something
         else."""
         found = [controls.same("", self.record, label, twins) for label in self.record.interpreters for twins in TWINS]
-        return [check for check in controls.settled(found + controls.more("", self.record)) if not check.passed]
+        return [check for check in controls.settled(found + controls.more("", self.record)) if check.is_off]
 
     def slower(self, limit: float = 0.0) -> dict[str, str]:
         """Does it take longer than the first, by more than this share of its time? `yes`, `no` or `open` by name."""
