@@ -1,6 +1,7 @@
 """A neighbour on the core: times are those of a quiet one. Seeds are fixed."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,11 +10,14 @@ from scipy.signal import lfilter
 from ffilab.judge import statistics
 from ffilab.judge.sentences import sentences_of
 from ffilab.measure import neighbour
+from ffilab.measure.foreign import newest
 from ffilab.measure.plan import EMPTY
+from ffilab.measure.reading import Reading
 from ffilab.measure.record import merged
 from ffilab.measure.worker import PARTS, batch
 from ffilab.setup.catalogue import GIL
 from notebooks.measuring import numbers
+from tests.helpers.golden_pages import GOLDEN
 from tests.helpers.made_up import MadeUp, timed
 
 RESTARTS, BLOCKS, PROBE = 20, 8, 30_000
@@ -197,3 +201,20 @@ def test_a_batch_runs_all_its_loops_with_probes_around_each_part():
         assert len(probes) == len(arm.counts) + 1 == min(loops, PARTS) + 1
         assert max(arm.counts) - min(arm.counts) <= 1
         assert min(probes) > 0
+
+
+def test_where_all_is_asked_for_nothing_is_left_out():
+    record = session(1, busy=0.4)
+    whole = replace(record, sifted=False)
+    assert np.isnan(record.times(*SLOW)).any()
+    assert not np.isnan(whole.times(*SLOW)).any()
+
+
+def test_a_session_hands_on_to_its_plans_that_all_is_asked_for():
+    read = Reading("critical_sections", newest(GOLDEN, "critical_sections"))
+    whole = read.with_company()
+    for name in read.plans:
+        assert read.timed(name).sifted
+        assert not whole.timed(name).sifted
+    assert "company" in read.record.processes("two at once")[0]
+    assert "company" not in whole.record.processes("two at once")[0]

@@ -7,7 +7,7 @@ one layout, its own, the run knows this binary and no other.
 import statistics
 from functools import cache
 
-from ffilab.judge.estimates import Location
+from ffilab.judge.estimates import Estimate, Location
 from ffilab.run.paths import ROOT, read_json
 from ffilab.setup.catalogue import CHAPTER_PAIR
 
@@ -62,12 +62,16 @@ def in_words(rests_on: dict) -> str:
     )
 
 
-ANOTHER_SESSION = "another session"
+ANOTHER_SESSION, NOTHING_LEFT_OUT = "another session", "nothing left out"
 
 
-def beside(estimate) -> dict[str, list[float]]:
-    """Return what stands beside the interval of a comparison over layouts: the bounds of where another session will
-    come out, if they are known."""
-    if not isinstance(estimate, Location) or estimate.spread is None or not estimate.another_session.is_known:
-        return {}
-    return {ANOTHER_SESSION: [estimate.another_session.low, estimate.another_session.high]}
+def beside(estimate: Estimate, whole: Estimate | None = None) -> dict[str, list[float]]:
+    """Return what stands beside the interval of a number, as bounds: of a comparison over layouts where another session
+    will come out, if that is known; and the interval of `whole`, the estimate with nothing left out for a neighbour, if
+    it is another one."""
+    bounds = {}
+    if isinstance(estimate, Location) and estimate.spread is not None and estimate.another_session.is_known:
+        bounds[ANOTHER_SESSION] = [estimate.another_session.low, estimate.another_session.high]
+    if whole and whole.interval.is_known and whole.interval != estimate.interval:
+        bounds[NOTHING_LEFT_OUT] = [whole.interval.low, whole.interval.high]
+    return bounds

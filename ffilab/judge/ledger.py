@@ -22,11 +22,12 @@ from ffilab.run.paths import RESULTS
 @dataclass(frozen=True)
 class Given:
     """What one claim is judged by. numbers: of its chapter, or of several; None if none was measured. withheld: by
-    `Rule.key`, which answers are not given, and why."""
+    `Rule.key`, which answers are not given, and why. whole: the numbers with nothing left out for a neighbour."""
 
     numbers: Mapping[str, Number]
     provenance: dict
     withheld: dict[str, str] = field(default_factory=dict)
+    whole: Mapping[str, Number] | None = None
 
 
 @once
@@ -67,7 +68,7 @@ def judge(claim: Claim, given: Given | None) -> dict:
         **{key: getattr(claim, key) for key in ("id", "chapter", "claim", "published", "where", "fact")},
         "numbers": {},
         "interval": {},
-        # Of a comparison over layouts: where another session will come out.
+        # Of a comparison over layouts: where another session will come out, and the same with nothing left out.
         "beside": {},
         "kind": verdicts.kind(claim),
         "verdict": verdicts.NOT_MEASURED if claim.chapter else verdicts.NOT_WRITTEN,
@@ -98,7 +99,7 @@ def judge(claim: Claim, given: Given | None) -> dict:
         row["numbers"][name], row["interval"][name] = interval.value, [interval.low, interval.high]
         if isinstance(estimate, Counted):
             row["counted"].append(name)
-        if bounds := basis.beside(estimate):
+        if bounds := basis.beside(estimate, given.whole and given.whole[name].estimate):
             row["beside"][name] = bounds
     if not provenance["is_result"]:
         if not claim.not_measurable:
@@ -130,8 +131,9 @@ def judge(claim: Claim, given: Given | None) -> dict:
 def given_by(session, whatever_the_controls: bool = False) -> dict[Claim, Given]:
     """What a session gives to each claim of its chapter."""
     withheld = {} if whatever_the_controls else _withheld(session)
+    own, whole = numbers.numbers_of(session), numbers.numbers_of(session.with_company())
     return {
-        claim: Given(numbers.numbers_of(session), session.provenance, withheld.get(claim.id, {}))
+        claim: Given(own, session.provenance, withheld.get(claim.id, {}), whole)
         for claim in declared(session.chapter).claims
     }
 

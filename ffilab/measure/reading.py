@@ -3,6 +3,8 @@
 `session.jsonl` holds the processes and observations of a session, `<plan>.jsonl` beside it the timed arms of a plan.
 """
 
+import copy
+import dataclasses
 import itertools
 import json
 from collections.abc import Callable
@@ -72,6 +74,14 @@ class Session:
     def each(self) -> list["Reading"]:
         """The sessions that count, the oldest first, each by itself."""
         return [*self.earlier, Reading(self.chapter, self.folder, alone=True)]
+
+    def with_company(self) -> "Session":
+        """Return this session with nothing left out for a neighbour on the core: what its numbers would be then."""
+        other = copy.copy(self)
+        other.record = dataclasses.replace(self.record, sifted=False)
+        other.earlier = [session.with_company() for session in self.earlier]
+        other.reads, other._timed, other._merged, other._once = set(), {}, {}, {}
+        return other
 
     @property
     def interpreters(self) -> list[str]:
@@ -164,7 +174,7 @@ class Session:
             path = self.folder / f"{name}.jsonl"
             if not path.is_file():
                 raise self._lacks(f"the timed plan {name!r}")
-            record = read_record(path)
+            record = dataclasses.replace(read_record(path), sifted=self.record.sifted)
             if record.cut_off:
                 raise self._lacks(f"the timed plan {name!r}, which was interrupted")
             self._timed[name] = record

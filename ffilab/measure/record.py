@@ -81,6 +81,8 @@ class Record:
     cut_off: bool = False
     # What it was put together from: see `merged`.
     sessions: tuple[Record, ...] = ()
+    # Is what had a neighbour on its core left out? See `Session.with_company`.
+    sifted: bool = True
     # The restarts on the default link, the interpreters as they are installed: no draw, and so no unit.
     default: Record | None = None
 
@@ -131,7 +133,8 @@ class Record:
         """The processes of the last run of an experiment, in the order of running, each with its `company`. Raises
         KeyError if there is none."""
         run = self._last(title)["run"]
-        return with_company([line for line in self.children if (line["title"], line["run"]) == (title, run)])
+        lines = [line for line in self.children if (line["title"], line["run"]) == (title, run)]
+        return with_company(lines) if self.sifted else lines
 
     def _last(self, title: str) -> dict:
         runs = [line for line in self.experiments if line["title"] == title]
@@ -206,6 +209,8 @@ class Record:
     def company(self) -> dict[str, np.ndarray]:
         """Of each cell ("interpreter/arm"): the share of its work, in each block, during which the core had a
         neighbour."""
+        if not self.sifted:
+            return {cell: np.zeros(len(self.blocks)) for cell in self.loops}
         cores = {line["restart"]: line.get("cpu") for line in self.restarts}
         return neighbour.shares(self.blocks, list(self.loops), cores)
 
