@@ -203,10 +203,13 @@ def expected_wrong(rows: list[dict]) -> float:
 def trusted(rows: list[dict]) -> str:
     """How many wrong answers are to be expected among those of the ledger, in a sentence."""
     answered = sum(part["verdict"] in (YES, NO) for row in rows for part in row["parts"])
+    limits = [basis.qualifier(row["provenance"]["rests_on"]) for row in rows if "rests_on" in row["provenance"]]
+    alone, limit = sum(map(bool, limits)), max(limits, default="")
     return (
         f"{answered} parts and sizes are answered, each at the level of its interval, {LEVEL:.0%}: "
         f"{expected_wrong(rows):.2f} wrong answers are "
         "to be expected among them at most, as far as the intervals cover what they say."
+        + (f" {alone} verdicts are {limit}." if alone else "")
     )
 
 
