@@ -221,6 +221,7 @@ def test_a_failed_calibration_leaves_no_number_of_two_threads_and_all_others():
     of_threads = {title for title in experiments if "company" in title} | {"ctypes, apart"}
     rest_on = {name for name in passed if passed[name].estimate and passed[name].rests_on & of_threads}
     assert gone == rest_on
+    assert all("two at once" in passed[name].rests_on for name in gone)
     assert {failed[name].missing for name in gone} == {why}
     said = sentences.sentences_of(failed.session)
     for name in ("locks-own", "objects-gil", "bindings", "texts"):
