@@ -1,5 +1,6 @@
 """Threads that start together, for the experiments of all chapters. Standard library only."""
 
+import random
 import statistics
 import threading
 import time
@@ -38,11 +39,12 @@ def made_and_run(makers):
 
 
 # [rate]
-ROUNDS = 3
+ROUNDS, WARM = 3, 1_000
 
 
 def rate(make, threads, milliseconds, made_by_worker=False):
-    """Operations per second of one thread alone and of all together, taking turns: medians of ROUNDS.
+    """Operations per second of one thread alone and of all together, in an order drawn for each round: medians of
+    ROUNDS.
 
     `make(number)` gives each thread a function of a loop count. Alone and together stand side by side in one
     process, since the speed of a core may change from one process to the next.
@@ -52,6 +54,8 @@ def rate(make, threads, milliseconds, made_by_worker=False):
 
     def maker(number):
         body = make(number) if made_by_worker else bodies[number]
+        # Before the clock starts: without the GIL a new thread first specialises bytecode of its own.
+        body(min(WARM, loops))
         return lambda: body(loops)
 
     loops, elapsed = 100, 0
@@ -61,13 +65,13 @@ def rate(make, threads, milliseconds, made_by_worker=False):
         bodies[0](loops)
         elapsed = time.perf_counter_ns() - started
     loops = max(1, round(loops * milliseconds * 1e6 / elapsed))
-    alone, all_ = [], []
+    makers = [lambda number=number: maker(number) for number in range(threads)]
+    per_second = {1: [], threads: []}
     for _ in range(ROUNDS):
         # Alone in a thread of its own too: both pay for its start.
-        makers = [lambda number=number: maker(number) for number in range(threads)]
-        alone.append(loops / made_and_run(makers[:1]) * 1e9)
-        all_.append(threads * loops / made_and_run(makers) * 1e9)
-    return {"alone": statistics.median(alone), "together": statistics.median(all_)}
+        for running in random.sample([1, threads], 2):
+            per_second[running].append(running * loops / made_and_run(makers[:running]) * 1e9)
+    return {"alone": statistics.median(per_second[1]), "together": statistics.median(per_second[threads])}
 
 
 # [/rate]

@@ -90,11 +90,9 @@ def check_counter_in_c(session: Session, built: str) -> list[str]:
     case = Case(FREE_THREADED, tried_in_c, factors={"name": "no lock"}, fixed=fixed)
     if wrong := fault(session.run("my counter", [case], session.budget.repeats, may_fail=True)):
         return [f"Not correct: {wrong}"]
-    # As in a program with threads: in a process that never started one, glibc's mutex does without atomic operations.
-    how = {"cells": "foreign_cells(locks)", "beside": "safe"}
     # Two modules of one name need a process each.
-    ours = piece("no lock", "my counter", folder=built, group="mine", **how)
-    theirs = [piece(name, **how) for name in SAFE]
+    ours = piece("no lock", "my counter", folder=built, beside="safe", group="mine")
+    theirs = [piece(name, beside="safe") for name in SAFE]
     record = session.time("my counter, alone", [ours, *theirs], [FREE_THREADED])
     draw.arms(record)
     cells = [(FREE_THREADED, arm.name) for arm in theirs]

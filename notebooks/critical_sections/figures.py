@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterable
 
+import numpy as np
 import pandas as pd
 
 from ffilab.judge.estimates import Interval
@@ -87,13 +88,19 @@ def in_classes(record: Record, label: str, name: str) -> draw.Quantity | str:
     return " or ".join(parts) or draw.Quantity(numbers.piece_cost(record, label, name))
 
 
+def behind(record: Record, name: str) -> int:
+    """How many layouts there are of a piece, where it has fewest."""
+    cells = [cell for label in record.interpreters if record.has(*(cell := numbers.piece(name, label)))]
+    return min((int(np.isfinite(medians(record.times(*cell))).sum()) for cell in cells), default=0)
+
+
 def pieces(record: Record) -> pd.DataFrame:
     """Uncontended cost of every piece on every interpreter."""
     return pd.DataFrame(
         {
             "in a C loop": name,
             **{f"{label}, ns": in_classes(record, label, name) for label in record.interpreters},
-            "n (layouts)": len(record.kept),
+            "n (layouts)": behind(record, name),
         }
         for name in numbers.PIECES
     )

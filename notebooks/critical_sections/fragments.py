@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 from functools import partial
 
-from ffilab.judge.numbers import ONE_CORE
 from ffilab.judge.wording import capital, listed
 from ffilab.measure.session import Session
 from notebooks.critical_sections import numbers
@@ -17,17 +16,9 @@ def fragments(session: Session) -> dict[str, Callable[[], str]]:
     made = {f"gains-{group}": partial(gains, session, group) for group in numbers.COMPANY}
     return made | {
         "calibrated": lambda: capital("; ".join(f"{one.what}: {one.found}" for one in numbers.controls(session))),
-        "failed": lambda: failed(session),
         "lost-texts": lambda: listed([*numbers.by_gain(session, "texts")["less"]]),
         "gained-gil": lambda: listed([*numbers.by_gain(session, "objects-gil")["more"]]),
     }
-
-
-def failed(session: Session) -> str:
-    """What of the calibration failed, and on one core, why it must."""
-    if session.machine["cores_usable"] < 2:
-        return ONE_CORE
-    return listed([one.what for one in numbers.controls(session) if not one.passed])
 
 
 def gains(session: Session, group: str) -> str:

@@ -108,6 +108,19 @@ static void one_atomic_for_many(Cell *cell, Cell *other, int64_t loops) {
 }
 /* [/batch] */
 
+/* [spin] */
+/* Work that needs a core and nothing else: each step waits for the one before it, in a register. */
+static void spin(int64_t loops) {
+    uint64_t value = 1;
+    for (int64_t i = 0; i < loops; i++) {
+        value ^= value << 13;
+        value ^= value >> 7;
+        value ^= value << 17;
+        __asm__ volatile("" : "+r"(value)); /* or none of it would be done */
+    }
+}
+/* [/spin] */
+
 static const struct {
     const char *name;
     piece *run;
@@ -153,6 +166,17 @@ static PyObject *py_run(PyObject *module, PyObject *args) {
     }
     PyErr_Format(PyExc_ValueError, "there is no piece %s", name);
     return NULL;
+}
+
+/* spin(loops) -> ns: time the calling thread while it spins. */
+static PyObject *py_spin(PyObject *module, PyObject *count) {
+    long long loops = PyLong_AsLongLong(count);
+    if (loops == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    int64_t started = now_ns();
+    spin(loops);
+    return PyLong_FromLongLong(now_ns() - started);
 }
 
 /* pieces() -> [(name, increments per loop, safe)] */
@@ -201,6 +225,7 @@ static PyType_Spec cell_spec = {"lock_pieces.Cell", sizeof(Cell), 0, Py_TPFLAGS_
 
 static PyMethodDef methods[] = {
     {"run", py_run, METH_VARARGS, NULL},
+    {"spin", py_spin, METH_O, NULL},
     {"pieces", py_pieces, METH_NOARGS, NULL},
     {NULL},
 };

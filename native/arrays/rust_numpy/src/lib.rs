@@ -1,7 +1,7 @@
 //! Arrays in and out through rust-numpy: a borrow of an array of NumPy, which no safe Rust code can write to meanwhile.
 
 use numpy::ndarray::ArrayView1;
-use numpy::{PyArray1, PyReadonlyArrayDyn};
+use numpy::{AsSliceError, PyArray1, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
@@ -19,9 +19,14 @@ mod library {
 }
 
 // [in]
+// Of an array in Fortran order there is a slice, too.
+fn doubles<'a>(x: &'a PyReadonlyArrayDyn<'_, f64>) -> Result<&'a [f64], AsSliceError> {
+    if x.is_c_contiguous() { x.as_slice() } else { Err(AsSliceError) }
+}
+
 #[pyfunction]
 fn ends(x: PyReadonlyArrayDyn<'_, f64>) -> PyResult<f64> {
-    let values = x.as_slice()?;
+    let values = doubles(&x)?;
     // SAFETY: the slice is there as long as x is borrowed.
     Ok(unsafe { library::ends(values.as_ptr().cast(), values.len()) })
 }
@@ -29,7 +34,7 @@ fn ends(x: PyReadonlyArrayDyn<'_, f64>) -> PyResult<f64> {
 
 #[pyfunction]
 fn look(x: PyReadonlyArrayDyn<'_, f64>) -> PyResult<(usize, f64)> {
-    let values = x.as_slice()?;
+    let values = doubles(&x)?;
     let address = values.as_ptr().cast();
     // SAFETY: as above.
     Ok((library::r#where(address), unsafe { library::weigh(address, values.len()) }))
