@@ -13,25 +13,16 @@ from notebooks.arenas import experiment as e
 from notebooks.arenas import numbers
 from notebooks.arenas.numbers import AS_RUN, HUGE, HUGE_NONE, NONE, ON
 
-# How the talk rates them, by scenario. Data to compare with.
-RATED = ("glibc", "jemalloc", "tcmalloc")
-RATINGS = {
-    "many short-lived threads": "△ ★ ○",
-    "long-lived server, RSS-sensitive": "△ ★ △",
-    "latency-critical, multi-threaded": "○ ○ ★",
-    "short-lived processes": "★ ○ ○",
-    "tight memory limit": "○ ★ △",
-    "high thread count": "× ○ ○",
-    "fork-heavy": "○ ★ ○",
-}
-# Of what decides a scenario.
+# Of what decides a program.
 UNITS = {
     "many short-lived threads": "MiB at the end",
-    "long-lived server, RSS-sensitive": "MiB after a second without work",
-    "latency-critical, multi-threaded": "ns, slowest 0.1 % (p50: median)",
+    "many short-lived threads, all freed": "MiB at the end",
+    numbers.SERVER: "MiB after a second without work (beside: after a tenth of it)",
+    numbers.LATENCY: "ns, slowest 0.1 %, less the clock (beside: median)",
     "short-lived processes": "ms for an empty process",
     "tight memory limit": "MiB at the peak",
     "high thread count": "MiB at the end",
+    "high thread count, all freed": "MiB at the end",
     "fork-heavy": "MiB of a child's own",
 }
 # MiB, by condition and build.
@@ -153,6 +144,7 @@ def grid_table(cells: pd.DataFrame, together: bool) -> pd.DataFrame:
         "RSS grown, MiB": partial(shown, column="rss"),
         "inside the calls, MiB": partial(shown, column="inside"),
         "amplification": partial(counted, column="amplification"),
+        "held by glibc, MiB": partial(shown_positive, column="held"),
         "new arenas": partial(counted, column="arenas"),
         "Python threads at once": partial(shown, column="python_at_once"),
     }
@@ -221,22 +213,25 @@ def remedies_table(runs: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:
 
 
 def scenarios_table(found: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:
-    """A21: what was measured of each allocator on Linux, with the talk's rating of it: shortly, and with intervals."""
+    """A21: our programs, with the talk's ratings of their scenario and what was seen, the best first: shortly, and with
+    intervals."""
     rows = []
-    for scenario, ratings in RATINGS.items():
-        rating = dict(zip(RATED, ratings.split(), strict=True))
-        row, whole = {"scenario": f"{scenario}: {UNITS[scenario]}"}, {}
-        for name in e.ALLOCATORS:
-            arms = [name] if name != "jemalloc" or e.PREFERRED[scenario] != e.PURGING else [e.PURGING, name]
-            parts = {arm: chosen(found, scenario=scenario, arm=arm) for arm in arms}
-            first = numbers.positive(parts[arms[0]], "value")
-            row[name] = f"{rating.get(name, '')} {first.value:.3g}".strip() if first else draw.NOT_MEASURED
-            full = []
-            for arm, part in parts.items():
-                more = f"; p50 {draw.cell(shown_positive(part, 'beside'))}" if part.beside.notna().any() else ""
-                full.append(f"{arm}: {draw.cell(shown_positive(part, 'value'))}{more}")
-            whole[f"{name}, in full"] = missing.get(name) or "; ".join(full)
-        rows.append(row | whole)
+    for scenario, ratings in numbers.RATINGS.items():
+        said = sorted(zip(ratings.split(), numbers.RATED), key=lambda one: numbers.SYMBOLS.index(one[0]))
+        arms = {arm: chosen(found, scenario=scenario, arm=arm) for arm in e.ARMS}
+        seen = {arm: numbers.positive(part, "value") for arm, part in arms.items() if len(part)}
+        best_first = sorted(seen, key=lambda arm: seen[arm].value)
+        whole = []
+        for arm in best_first:
+            more = f" (beside: {draw.cell(shown_positive(arms[arm], 'beside'))})" * arms[arm].beside.notna().any()
+            whole.append(f"{arm}: {draw.cell(shown_positive(arms[arm], 'value'))}{more}")
+        row = {
+            "our program": f"{scenario}: {UNITS[scenario]}",
+            "the talk": ", ".join(f"{name} {symbol}" for symbol, name in said),
+            "here": ", ".join(f"{arm} {seen[arm].value:.3g}" for arm in best_first),
+            "here, in full": "; ".join([*whole, *(f"{name}: {why}" for name, why in missing.items())]),
+        }
+        rows.append(row)
     return pd.DataFrame(rows)
 
 

@@ -19,8 +19,6 @@ from notebooks.arenas import numbers
 
 # What is said of the effects of allocators: those of this factor or more.
 LARGE, SAID = 2.0, 4
-# By claim.
-SCENARIOS = {f"A21{letter}": scenario for letter, scenario in zip("abcdefg", e.PREFERRED, strict=True)}
 
 
 def fragments(session: Session) -> dict[str, Callable[[], str]]:
@@ -46,31 +44,39 @@ def each_thread(session: Session) -> str:
         return NOTHING
     if max(max(values) for values in found.values()) < 0.2:
         return "No huge pages became resident for Python threads here."
-    every = listed([f"{numbers.middle(values)} with {threads}" for threads, values in found.items()])
+    threads: dict[str, list[str]] = {}
+    for number, values in found.items():
+        threads.setdefault(numbers.middle(values), []).append(str(number))
+    every = listed([f"{mib} each, with {listed(of)}" for mib, of in threads.items()])
     return f"Each Python thread brings huge pages of its own, in MiB by the number of threads: {every}."
 
 
 def ratings(session: Session) -> str:
-    """A21: how the rules answer, by scenario: is the allocator that the talk prefers the better one?"""
-    names = {YES: "with the talk in", NO: "against it in"}
-    part, unknown = "with it in part in", "too close to call, or not measured, in"
-    kinds: dict[str, list[str]] = {kind: [] for kind in (*names.values(), part, unknown)}
-    for claim, scenario in SCENARIOS.items():
-        found = {
-            names.get(answer.verdict, unknown)
-            for (one, rule), answer in ledger.answers(session).items()
-            if one == claim and rule.decides
-        }
-        kinds[found.pop() if len(found) == 1 else part if names[YES] in found else unknown].append(scenario)
-    parts = [f"{kind} {len(found)} ({'; '.join(found)})" for kind, found in kinds.items() if found]
-    return f"Of {len(SCENARIOS)} scenarios, the rules decide {', '.join(parts)}."
+    """A21: what the rules answer, by program: is the order the one that the talk's ratings give?"""
+    answers: dict[str, set[str]] = {}
+    pairs = numbers.pairs()
+    for (claim, rule), answer in ledger.answers(session).items():
+        if claim == "A21" and rule.decides:
+            answers.setdefault(pairs[rule.number][0].removesuffix(", all freed"), set()).add(answer.verdict)
+    kinds: dict[str, list[str]] = {}
+    for program, given in answers.items():
+        if not given & {YES, NO}:
+            kind = "too close to call, or not measured, in"
+        elif given == {YES}:
+            kind = "that of the ratings in"
+        else:
+            kind = "in part that of the ratings in" if YES in given else "not that of the ratings in"
+        kinds.setdefault(kind, []).append(program)
+    parts = [f"{kind} {len(programs)} ({'; '.join(programs)})" for kind, programs in kinds.items()]
+    return f"Of {len(answers)} programs that the rules ask, the order is {', '.join(parts)}."
 
 
 def largest(session: Session) -> str:
     """The largest differences to glibc's, by scenario and allocator; less is better in all of them."""
     runs = numbers.scenarios(session.frame("scenarios"))
-    arms = [(name, arm) for name in e.SCENARIOS for arm in (*e.ALLOCATORS[1:], e.PURGING)]
-    found = {(name, arm): one.interval for name, arm in arms if (one := numbers.over_glibc(runs, name, arm))}
+    arms = [(name, arm) for name in numbers.DECIDES for arm in e.ARMS if arm != "glibc"]
+    arms = [one for one in arms if one[0] != numbers.LATENCY or not numbers.too_coarse(runs, one[1])]
+    found = {one: ratio.interval for one in arms if (ratio := numbers.over(runs, *one, "glibc"))}
     clear = {which: one for which, one in found.items() if above(one, LARGE) == YES or above(one, 1 / LARGE) == NO}
     if not clear:
         return f"No allocator differs from glibc's by a factor of {LARGE:g} or more, as far as this run can say."

@@ -8,12 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from ffilab.judge import estimates
 from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Counted, Estimate, Interval, Location, Share
 from ffilab.judge.numbers import Declarations
 from ffilab.judge.processes import chosen, difference, interval_of, location, ratio
-from ffilab.judge.questions import NO, equal
+from ffilab.judge.questions import NO, above, equal
 from ffilab.measure.session import Session
 from ffilab.run.errors import UserError
 from ffilab.setup.catalogue import FREE_THREADED, GIL
@@ -31,22 +30,41 @@ MEET, RELEASED, EQUAL = (
     "one Python thread, 400 native at once",
 )
 WIDE_MEET = f"{MEET}, 64 arenas allowed"
-# The free-threaded build with its GIL on: no public source of the talk keeps it off, so this is as run.
+# The free-threaded build with its GIL on: no public source of the talk keeps it off. As run is either.
 ON = ", GIL on"
+STATES = ("", ON)
 KEPT, HUGE_KEPT = (name + ON for name in (AS_RUN, HUGE))
 # How huge pages go with the number of Python threads.
 FEWER = {number: f"{HUGE_NONE}, Python threads: {number}" for number in (1, 2, 4)} | {8: HUGE_NONE}
-# By scenario: the value of a process that decides it, in whatever unit, less being better; and a value shown beside it.
+SERVER, LATENCY = e.LONG_LIVED, "latency-critical, multi-threaded"
+# By program: the value of a process that decides it, in whatever unit, less being better; and a value shown beside it.
 DECIDES = {
     "many short-lived threads": "grown",
-    "long-lived server, RSS-sensitive": "idle",
-    "latency-critical, multi-threaded": "p99.9",
+    "many short-lived threads, all freed": "grown",
+    SERVER: "idle",
+    LATENCY: "p99.9",
     "short-lived processes": "ms",
     "tight memory limit": "peak",
     "high thread count": "grown",
+    "high thread count, all freed": "grown",
     "fork-heavy": "private",
 }
-BESIDE = {"latency-critical, multi-threaded": "p50"}
+BESIDE = {LATENCY: "p50", SERVER: "soon"}
+# What frees everything and ends is one program: its end and its peak decide two of the talk's.
+SAME = {"many short-lived threads, all freed": "tight memory limit"}
+# How the talk rates them, from ★ (best) over ○ and △ to ×, by program. Data to compare with.
+SYMBOLS, RATED = "★○△×", ("glibc", "jemalloc", "tcmalloc")
+RATINGS = {
+    "many short-lived threads": "△ ★ ○",
+    "many short-lived threads, all freed": "△ ★ ○",
+    SERVER: "△ ★ △",
+    LATENCY: "○ ○ ★",
+    "short-lived processes": "★ ○ ○",
+    "tight memory limit": "○ ★ △",
+    "high thread count": "× ○ ○",
+    "high thread count, all freed": "× ○ ○",
+    "fork-heavy": "○ ★ ○",
+}
 
 # Two equal conditions that differ by more than this, in MiB, are an alarm: half of the smallest margin in claims.toml.
 ALARM = 0.25
@@ -55,6 +73,8 @@ ALARM = 0.25
 TERMINAL = {"3.13.5": (0.56, 1.09, 16.57, 32.38), "3.14.0rc1": (0.59, 1.18, 32.60, 62.28)}
 # An interpreter and a condition.
 Which = tuple[str, str]
+# Cells of the grid: Python threads and native ones.
+Corners = tuple[tuple[int, int], ...]
 
 # MiB and arenas that a process has more of than before.
 GROWN = ["rss", "pss", "huge", "held", "in_use", "arenas"]
@@ -134,6 +154,7 @@ WITHOUT = "grown without native threads, huge pages for all"
 
 
 @number("RSS grown, {condition}: {label}", over={"condition": (AS_RUN, NONE), "label": PAIR}, column="rss")
+@number(f"native threads at once, {ASKED}: {FREE_THREADED}", label=FREE_THREADED, condition=ASKED, column="at_once")
 @number(INSIDE + ": {FREE_THREADED}, GIL off", label=FREE_THREADED, condition=HUGE, column="inside")
 @number(INSIDE + ": {FREE_THREADED}, GIL on", label=FREE_THREADED, condition=HUGE_KEPT, column="inside")
 def alone(session: Session, column: str, label: str, condition: str) -> Estimate | None:
@@ -152,9 +173,9 @@ def against(session: Session, compare: Callable, column: str, one: Which, other:
 
 @number("RSS grown, {condition}: {FREE_THREADED} − {GIL}", over={"condition": (AS_RUN, NONE, HUGE)}, column="rss")
 @number(f"RSS {WITHOUT}: {FREE_THREADED} − {GIL}", condition=HUGE_NONE, column="rss")
-@number(f"held by glibc, {HUGE}: {FREE_THREADED} − {GIL}", condition=HUGE, column="held")
-def builds_less(session: Session, column: str, condition: str) -> Estimate | str | None:
-    return against(session, difference, column, (FREE_THREADED, condition), (GIL, condition))
+@number(f"held by glibc, {HUGE}: {FREE_THREADED}{{gil}} − {GIL}", over={"gil": STATES}, condition=HUGE, column="held")
+def builds_less(session: Session, column: str, condition: str, gil: str = "") -> Estimate | str | None:
+    return against(session, difference, column, (FREE_THREADED, condition + gil), (GIL, condition))
 
 
 # The condition, and the column.
@@ -166,26 +187,28 @@ OVER = {
 
 
 @number("{held}: {FREE_THREADED} / {GIL}", over={"held": OVER})
-def builds_over(session: Session, column: str, condition: str) -> Estimate | str | None:
-    return against(session, ratio, column, (FREE_THREADED, condition), (GIL, condition))
+@number(f"held by glibc, {TOUCHED}: {FREE_THREADED}, GIL on / {GIL}", condition=MEET, column="held", gil=ON)
+def builds_over(session: Session, column: str, condition: str, gil: str = "") -> Estimate | str | None:
+    return against(session, ratio, column, (FREE_THREADED, condition + gil), (GIL, condition))
 
 
-AS_TALK = "VmRSS grown, as the talk ran it: {FREE_THREADED}, GIL on"
+AS_TALK = "VmRSS grown, as the talk ran it: {FREE_THREADED}{gil}"
 
 
-@number(AS_TALK + " − {GIL}", condition=AS_RUN)
+@number(AS_TALK + " − {GIL}", over={"gil": STATES}, condition=AS_RUN)
 @number("VmRSS grown, huge pages for all: {FREE_THREADED}, GIL on − {GIL}", condition=HUGE)
 @number(f"VmRSS {WITHOUT}: {FREE_THREADED}, GIL on − {GIL}", condition=HUGE_NONE)
-@number(AS_TALK + " / {GIL}", condition=AS_RUN, compare=ratio)
-def gil_on(session: Session, condition: str, compare: Callable = difference) -> Estimate | str | None:
-    """The free-threaded build with its GIL on, as run, against the other one."""
-    return against(session, compare, "vmrss", (FREE_THREADED, condition + ON), (GIL, condition))
+@number(AS_TALK + " / {GIL}", over={"gil": STATES}, condition=AS_RUN, compare=ratio)
+def as_talk(session: Session, condition: str, compare: Callable = difference, gil: str = ON) -> Estimate | str | None:
+    """The free-threaded build, with its GIL off or on, against the other one."""
+    return against(session, compare, "vmrss", (FREE_THREADED, condition + gil), (GIL, condition))
 
 
 BY_NATIVE = "RSS grown by the native threads"
 
 
 @number(f"{BY_NATIVE}, {HUGE}: {FREE_THREADED}", condition=HUGE, other=HUGE_NONE)
+@number(f"{BY_NATIVE}, {HUGE}: {FREE_THREADED}, GIL on", condition=HUGE_KEPT, other=HUGE_NONE + ON)
 @number(f"{BY_NATIVE}, {ASKED}: {FREE_THREADED}", condition=ASKED, other=NONE)
 @number(
     f"RSS grown, {{condition}} − {AS_RUN}: {FREE_THREADED}",
@@ -199,7 +222,7 @@ def less_other(session: Session, condition: str, other: str) -> Estimate | str |
 @number(f"KiB by each native thread, {ASKED}: {FREE_THREADED}")
 def by_each(session: Session) -> Estimate | str | None:
     """For each of the native threads of all calls, where their blocks are asked for."""
-    threads = e.TALK["python_threads"] * e.TALK["native_threads"]
+    threads = e.TALK["python_threads"] * e.TALK["native_threads"] * e.TALK["calls"]
 
     def each(*rss: np.ndarray) -> Estimate | None:
         return location(less(*rss) * 1024 / threads)
@@ -320,65 +343,53 @@ def less(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return left[:n] - right[:n]
 
 
-def native_part(cells: pd.DataFrame, build: str, python: int, native: int) -> np.ndarray:
-    """MiB of RSS in a cell of the grid, less what as many Python threads take without native ones, all of them there at
-    once."""
-    cells = chosen(cells, together=True, build=build, python_threads=python)
-    return less(*(chosen(cells, native_threads=threads).rss.to_numpy(dtype=float) for threads in (native, 0)))
+# Fewest and most of both numbers in ours, and what the rules read of each cell: MiB that glibc holds more than before.
+(FEWEST, FEW), (MOST, MANY) = e.TOGETHER[0], e.TOGETHER[-1]
+# By the number that grows: the cells above the line, and below it.
+GROWS = {
+    "Python threads": (((MOST, FEW), (MOST, MANY)), ((FEWEST, FEW), (FEWEST, MANY))),
+    "native threads": (((FEWEST, MANY), (MOST, MANY)), ((FEWEST, FEW), (MOST, FEW))),
+}
+BY_FACTOR = {"Python threads": MOST / FEWEST, "native threads": MANY / FEW}
 
 
-# The smallest and the largest cell of the matrix, and the factor of the products of both numbers.
-SMALLEST, LARGEST = e.CELLS[0], e.CELLS[-1]
-PRODUCT = LARGEST[0] * LARGEST[1] // (SMALLEST[0] * SMALLEST[1])
+def held_in(cells: pd.DataFrame, build: str, corners: Corners) -> np.ndarray:
+    """Mean logarithm of what glibc holds in two cells of ours, process by process."""
+    both = [
+        np.log(chosen(cells, together=True, build=build, python_threads=p, native_threads=n).held.to_numpy(dtype=float))
+        for p, n in corners
+    ]
+    return np.mean([one[: min(map(len, both))] for one in both], axis=0)
 
 
-def by_native(cells: pd.DataFrame, build: str, cell: tuple[int, int]) -> Estimate | None:
-    return location(native_part(cells, build, *cell))
+def times_held(cells: pd.DataFrame, build: str, grows: str) -> Location | None:
+    """What glibc holds with the most threads of a kind over that with the fewest, over both numbers of the other
+    kind."""
+    logs = less(*(held_in(cells, build, corners) for corners in GROWS[grows]))
+    return Location.of(logs, log=True) if len(logs) else None
 
 
-def by_more_callers(cells: pd.DataFrame, build: str) -> Estimate | None:
-    """MiB by the native threads in the largest cell, less what as many add to the fewest Python threads."""
-    return difference(*(native_part(cells, build, python, LARGEST[1]) for python in (LARGEST[0], SMALLEST[0])))
-
-
-def interaction(cells: pd.DataFrame, build: str) -> Estimate | None:
-    """MiB that both numbers add together beyond what each adds alone, from the smallest cell to the largest."""
-    (low, few), (high, many) = SMALLEST, LARGEST
-    wider, narrow = (
-        less(*(native_part(cells, build, python, native) for python in (high, low))) for native in (many, few)
-    )
-    return difference(wider, narrow)
-
-
-def in_half_proportion(cells: pd.DataFrame, build: str) -> Estimate | None:
-    """MiB by the native threads in the largest cell, less what there would be if growth followed half of the
-    product."""
-    half = PRODUCT / 2
-    small, large = (Location.of(native_part(cells, build, *cell)) for cell in (SMALLEST, LARGEST))
-    if not min(small.n, large.n):
-        return None
-    expected = replace(small, centre=half * small.centre, error=half * small.error)
-    return estimates.difference(large, expected)
+def exponent(cells: pd.DataFrame, build: str, grows: str) -> Location | None:
+    """By which power of a number of threads what glibc holds grows: 1 of each is a product."""
+    times, by = times_held(cells, build, grows), math.log(BY_FACTOR[grows])
+    return times and replace(times, centre=times.centre / by, error=times.error / by, log=False)
 
 
 def amplified(cells: pd.DataFrame, build: str) -> Estimate | None:
     """What the talk's matrix draws: in the largest cell over the smallest, as run."""
     cells = chosen(cells, together=False, build=build)
-    both = (chosen(cells, python_threads=python, native_threads=native) for python, native in (LARGEST, SMALLEST))
+    both = (chosen(cells, python_threads=python, native_threads=native) for python, native in (e.CELLS[-1], e.CELLS[0]))
     return ratio(*(cell.amplification.to_numpy() for cell in both))
 
 
-CELLS = {f"24 × {native}": (24, native) for native in (10, 200)}
+KINDS = {"build": (FREE_THREADED, e.KEEPING), "grows": tuple(GROWS)}
 
 
-@number("amplification at 24 × 200 / at 2 × 10: {FREE_THREADED}, GIL on", make=amplified, build=e.KEEPING)
-@number(BY_NATIVE + " at 2 × 10: {FREE_THREADED}", make=by_native, cell=SMALLEST)
-@number(BY_NATIVE + " at {cell}: {build}", make=by_native, over={"build": PAIR, "cell": CELLS})
-@number(BY_NATIVE + " at 24 × 200 minus 2 × 200: {FREE_THREADED}", make=by_more_callers)
-@number(BY_NATIVE + " at 24 × 200 − 2 × 200 − 24 × 10 + 2 × 10: {FREE_THREADED}", make=interaction)
-@number(BY_NATIVE + " at 24 × 200 minus 120 times that at 2 × 10: {FREE_THREADED}", make=in_half_proportion)
-def of_grid(session: Session, make: Callable, build: str = FREE_THREADED, **cell) -> Estimate | str | None:
-    return make(grid(session.frame(GRID)), build, **cell) or not_built(session, FREE_THREADED)
+@number("amplification at 24 × 200 / at 2 × 10: {build}", make=amplified, over={"build": KINDS["build"]})
+@number("power of {grows} by which what glibc holds grows: {build}", make=exponent, over=KINDS)
+@number("held by glibc, most {grows} / fewest: {build}", make=times_held, over=KINDS)
+def of_grid(session: Session, make: Callable, build: str, **of_cells) -> Estimate | str | None:
+    return make(grid(session.frame(GRID)), build, **of_cells) or not_built(session, FREE_THREADED)
 
 
 # ---- growth over time
@@ -402,7 +413,8 @@ def grown(runs: pd.DataFrame) -> pd.DataFrame:
     )
     found = end.assign(grown=end.rss - before.rss, trimmed=trimmed.rss - before.rss, peak=end.peak - before.rss)
     if (runs.state == "idle").any():
-        found["idle"] = runs[runs.state == "idle"].groupby("process").rss.last() - before.rss
+        for column, idle in (("soon", "first"), ("idle", "last")):
+            found[column] = runs[runs.state == "idle"].groupby("process").rss.agg(idle) - before.rss
     for column in ("held", "in_use", "arenas"):
         if column in runs:
             found[f"more_{column}"] = end[column] - before[column]
@@ -446,35 +458,60 @@ def grew_later(runs: pd.DataFrame, way: str, later: bool) -> Share | None:
 
 
 def scenarios(runs: pd.DataFrame) -> pd.DataFrame:
-    """The value of each process that decides its scenario. Columns scenario, arm, value, beside (another one, or NaN),
-    and end: MiB resident at the end, where memory is what is measured."""
+    """The value of each process that decides its program. Columns scenario, arm, value, beside (another one, or NaN);
+    clock, of what is timed: the slowest 0.1 % of the clock's own readings over those with a malloc in them."""
     parts = []
     for name, value in DECIDES.items():
-        part = chosen(runs, scenario=name)
-        part = grown(part) if value in ("grown", "idle", "peak") else part
-        part = part.assign(value=part[value], beside=part.get(BESIDE.get(name, "")), end=part.get("grown"))
-        parts.append(part[["scenario", "arm", "value", "beside", "end"]].astype({"beside": float, "end": float}))
-    return pd.concat(parts, ignore_index=True)
+        part = chosen(runs, scenario=SAME.get(name, name))
+        if value in ("grown", "idle", "peak"):
+            part = grown(part)
+        elif name == LATENCY and "clock p50" in part:
+            slow = part["p99.9"]
+            part = part.assign(clock=part["clock p99.9"] / slow, **{"p99.9": slow - part["clock p50"]})
+            part["p50"] -= part["clock p50"]
+        part = part.assign(scenario=name, value=part[value], beside=part.get(BESIDE.get(name, "")))
+        parts.append(part.reindex(columns=["scenario", "arm", "value", "beside", "clock"]))
+    return pd.concat(parts, ignore_index=True).astype({"value": float, "beside": float, "clock": float})
 
 
-def over_glibc(found: pd.DataFrame, scenario: str, arm: str, column: str = "value") -> Estimate | None:
-    """An allocator over glibc's in what decides a scenario, or in another column."""
-    return ratio(*(chosen(found, scenario=scenario, arm=one)[column].to_numpy() for one in (arm, "glibc")))
+def over(found: pd.DataFrame, scenario: str, arm: str, other: str) -> Estimate | None:
+    """One allocator over another in what decides a program."""
+    return ratio(*(chosen(found, scenario=scenario, arm=one).value.to_numpy() for one in (arm, other)))
 
 
-SERVER, LATENCY = "long-lived server, RSS-sensitive", "latency-critical, multi-threaded"
-# A scenario and an arm.
-RATED = {
-    f"{scenario}: {arm}": (scenario, arm)
-    for scenario, arm in (*e.PREFERRED.items(), *((SERVER, arm) for arm in e.ARMS), (LATENCY, "jemalloc"))
-}
-RATED_FREED = {"many short-lived threads, all freed: jemalloc": ("tight memory limit", "jemalloc")}
+def arm_of(scenario: str, allocator: str) -> str:
+    """The allocator as the talk advises for a program: a server's are set to give memory back."""
+    return e.TUNED.get(allocator, allocator) if scenario == SERVER else allocator
 
 
-@number("{rated} / glibc", over={"rated": RATED})
-@number("{rated} / glibc", over={"rated": RATED_FREED}, column="end")
-def rated_over_glibc(session: Session, rated: tuple[str, str], column: str = "value") -> Estimate | str | None:
-    return over_glibc(scenarios(session.frame("scenarios")), *rated, column) or absent(session, rated[1])
+def pairs() -> dict[str, tuple[str, str, str]]:
+    """By name of the ratio: a program, and which two allocators the talk tells apart there, the better one first: the
+    best of the three against each that is worse, or all of them against the worst."""
+    found = {}
+    for scenario, symbols in RATINGS.items():
+        rank = {name: SYMBOLS.index(symbol) for name, symbol in zip(RATED, symbols.split(), strict=True)}
+        best = [name for name in RATED if rank[name] == min(rank.values())]
+        for better in best:
+            for worse in (name for name in RATED if rank[name] > rank[better]):
+                one, other = arm_of(scenario, better), arm_of(scenario, worse)
+                found[f"{scenario}: {one} / {other}"] = (scenario, one, other)
+    return found
+
+
+@number("{pair}", over={"pair": {name: {"pair": pair} for name, pair in pairs().items()}})
+def rated(session: Session, pair: tuple[str, str, str]) -> Estimate | str | None:
+    """The allocator that the talk rates better over the other one."""
+    found = scenarios(session.frame("scenarios"))
+    scenario, *arms = pair
+    if scenario == LATENCY and any(too_coarse(found, arm) for arm in arms):
+        return "too coarse here: it is not clear that the slowest pairs are slower than the clock's slowest readings"
+    return over(found, *pair) or absent(session, arms[0]) or absent(session, arms[1])
+
+
+@number(SERVER + ": {arm} / glibc", over={"arm": [arm for arm in e.ARMS if arm != "glibc"]})
+def server_over_glibc(session: Session, arm: str) -> Estimate | str | None:
+    """What a server holds after a second without work, over glibc as it comes."""
+    return over(scenarios(session.frame("scenarios")), SERVER, arm, "glibc") or absent(session, arm)
 
 
 @number(SERVER + ", MiB: {arm}", over={"arm": list(e.ARMS)})
@@ -482,6 +519,16 @@ def of_server(session: Session, arm: str) -> Interval | str | None:
     """What a server holds after a second without work."""
     part = chosen(scenarios(session.frame("scenarios")), scenario=SERVER, arm=arm)
     return positive(part, "value") or absent(session, arm)
+
+
+# The slowest readings of the clock alone are at most so much of those with a malloc in them, or they are no malloc's.
+CLOCK = 0.8
+
+
+def too_coarse(found: pd.DataFrame, arm: str) -> bool:
+    """Is it not clear that the slowest pairs of an allocator are slower than those of the clock alone?"""
+    clock = chosen(found, scenario=LATENCY, arm=arm).clock.dropna().to_numpy()
+    return bool(len(clock)) and above(Location.of(np.log(clock), log=True).interval, CLOCK) != NO
 
 
 REMEDIES = {

@@ -176,18 +176,22 @@ def per_string(runs: pd.DataFrame, **which) -> np.ndarray:
     return chosen(runs, **which).sort_values("round").ns.to_numpy()
 
 
-def times_as_long(runs: pd.DataFrame, one: dict, other: dict, **both) -> Estimate | None:
-    """The time of a string in processes of which `one` holds over that in those of which `other` does, paired by
-    round."""
-    return ratio(*(per_string(runs, **both, **which) for which in (one, other)))
+def times_as_long(runs: pd.DataFrame, one: dict, other: dict, classes: bool = False, **both) -> Estimate | None:
+    """The time of a string in processes of which `one` holds over that in those of which `other` does, paired by round.
+    classes: as in `processes.ratio`."""
+    return ratio(*(per_string(runs, **both, **which) for which in (one, other)), classes=classes)
 
 
 @number("{pair}: {interpreter}", over={"pair": ON_BUILDS} | BUILDS)
 @number("{pair}", over={"pair": IN_PROCESSES})
 def in_processes(session: Session, pair: tuple[str, dict, dict, dict], **of_build) -> Estimate | None:
-    """One of IN_PROCESSES, or of ON_BUILDS."""
+    """One of IN_PROCESSES, or of ON_BUILDS.
+
+    As the author ran it, processes fall into classes by what else runs, and of such a trimmed mean is the centre of
+    none.
+    """
     title, one, other, both = pair
-    return times_as_long(session.frame(title), one, other, **both, **of_build)
+    return times_as_long(session.frame(title), one, other, classes=title == AS_RUN, **both, **of_build)
 
 
 @number(
@@ -209,7 +213,7 @@ def rise_beside_new(runs: pd.DataFrame) -> Estimate | None:
         many, one = (per_string(runs, **method, **threads) for threads in (SIXTEEN, ONE_THREAD))
         n = min(len(many), len(one))
         rises.append(many[:n] / one[:n])
-    return ratio(*rises)
+    return ratio(*rises, classes=True)
 
 
 @number("page faults a tuple, one thread, apart: {GIL}", frame=AS_RUN, method=e.NEW, threads=1)

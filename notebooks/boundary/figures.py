@@ -18,7 +18,7 @@ from ffilab.measure.record import Record
 from ffilab.page import draw
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from native.boundary import arms
-from notebooks.boundary import costs, inside, tools
+from notebooks.boundary import costs, inside, talk, tools
 from notebooks.boundary import experiment as e
 from notebooks.boundary.beside_work import TARGET_SHARE, threshold
 
@@ -188,6 +188,17 @@ def as_run(means: pd.DataFrame) -> pd.DataFrame:
     published = {f"published, {title}": [f"{ns:.0f}" for ns in sets[title]] for title in sets}
     here = {build: [mean(build, one) for one in e.TALK] for build in (GIL, FREE_THREADED, e.GIL_ON)}
     return pd.DataFrame({"binding": e.TALK, **published, **here})
+
+
+def thrown(record: Record, runs: pd.DataFrame) -> pd.DataFrame:
+    """What C++ throws and a tool catches: ns with the GIL, by depth; without it, the rate of two threads over one's."""
+    rows = []
+    for binding in e.THROWING:
+        ns = {title: draw.Quantity(talk.ns_thrown(record, title, binding)) for title in e.THROWN.values()}
+        two = {depth: talk.rate_of_two(runs, depth, binding) for depth in e.THROWN}
+        rates = {f"two threads / one, {depth} deep": ratio and ratio.interval for depth, ratio in two.items()}
+        rows.append({"binding": binding, **ns, **rates})
+    return pd.DataFrame(rows)
 
 
 def links(recorded: inside.Trees) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ffilab.judge import processes, statistics
-from ffilab.judge.estimates import LEVEL, Estimate, Share
+from ffilab.judge.estimates import LEVEL, Estimate, Interval, Share
 from ffilab.judge.numbers import Declarations
 from ffilab.judge.questions import NO, OPEN, above
 from ffilab.measure.record import Record, medians
@@ -15,7 +15,7 @@ from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.boundary import description
 from notebooks.boundary import experiment as e
-from notebooks.boundary.costs import between_builds, cell, difference, if_measured, logs_of_builds
+from notebooks.boundary.costs import between_builds, cell, difference, if_measured, logs_of_builds, without_loop
 
 number = Declarations()
 # A build, a binding and a signature.
@@ -33,8 +33,8 @@ def answers() -> dict[str, tuple[Column, Column]]:
     """The ratios of calls that return an int, by name: what stands above the line and below it."""
     by_name = {}
     for a, b in itertools.pairwise(e.TALK):
-        by_name[f"{a} / {b}"] = (GIL, a), (GIL, b)
-        by_name[f"{a} / {b} on {FREE_THREADED}"] = (FREE_THREADED, a), (FREE_THREADED, b)
+        for build, where in ((GIL, ""), (FREE_THREADED, f" on {FREE_THREADED}"), (e.GIL_ON, f" on {e.GIL_ON}")):
+            by_name[f"{a} / {b}{where}"] = (build, a), (build, b)
     for a, b in itertools.pairwise(WITH_PYDLL):
         by_name[f"{a} / {b}"] = (GIL, a), (GIL, b)
     for build in (FREE_THREADED, e.GIL_ON):
@@ -50,8 +50,8 @@ def pairs() -> dict[str, dict[str, Way]]:
     by_name = {name: {"slow": (*slow, e.ANSWER), "fast": (*fast, e.ANSWER)} for name, (slow, fast) in answers().items()}
     for a in (*e.CPP, *BY_FUNCTIONS):
         by_name[f"a method: {a} / PyO3"] = {"slow": (GIL, a, e.METHOD), "fast": (GIL, "PyO3", e.METHOD)}
-    for a in ("pybind11", "nanobind"):
-        by_name[f"an error: {a} / PyO3"] = {"slow": (GIL, a, e.ERROR), "fast": (GIL, "PyO3", e.ERROR)}
+    for a, thrown in itertools.product(e.THROWING[:-1], e.THROWN.values()):
+        by_name[f"{thrown}: {a} / PyO3"] = {"slow": (GIL, a, thrown), "fast": (GIL, "PyO3", thrown)}
     detached = {"slow": (GIL, "cffi API", e.DETACHED), "fast": (GIL, e.FLOOR, e.DETACHED)}
     return {**by_name, "both detach: cffi API / C API": detached}
 
@@ -86,6 +86,17 @@ def text_surcharge(record: Record, signature: str, build: str = FREE_THREADED) -
     return statistics.over_units(record, text - integer, log=True)
 
 
+@number("str in, é, first / ASCII: {label}", timed="claims", over={"label": (GIL, FREE_THREADED, e.GIL_ON)})
+def translated(record: Record, label: str) -> Estimate | str:
+    """A7: the first conversion of a text over a call with an ASCII one, through the C API, without the loop; or why it
+    was not measured."""
+    if reason := lacking(record, *(cell(label, e.FLOOR, one) for one in (e.TEXT, e.TEXTS[0]))):
+        return reason
+    text, ascii_text = (without_loop(record, label, e.FLOOR, one) for one in (e.TEXT, e.TEXTS[0]))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return statistics.over_units(record, np.log(text / ascii_text), log=True)
+
+
 @number("the fastest other of the talk's four / PyO3", timed="claims", others=("pybind11", *BY_FUNCTIONS))
 @number("the fastest other / PyO3", timed="claims", others=(*e.CPP, *BY_FUNCTIONS))
 def fastest_other(record: Record, others: tuple[str, ...]) -> Estimate | str:
@@ -96,6 +107,37 @@ def fastest_other(record: Record, others: tuple[str, ...]) -> Estimate | str:
     ratios = [comparison(record, (GIL, one, e.METHOD), (GIL, "PyO3", e.METHOD)) for one in others]
     measured = [ratio for ratio in ratios if not isinstance(ratio, str)]
     return min(measured, key=lambda ratio: ratio.centre, default=ratios[0])
+
+
+# ---- what C++ throws ----
+
+
+@number("{thrown} through {binding}: ns", timed="claims", over={"thrown": [*e.THROWN.values()], "binding": e.THROWING})
+def ns_thrown(record: Record, thrown: str, binding: str) -> Interval | None:
+    """Nanoseconds of a call whose C++ exception becomes one of Python, with the GIL; None if it was not measured."""
+    return if_measured(record, statistics.per_call, [cell(GIL, binding, thrown)])
+
+
+@number(
+    "ns for each further call on the stack of a C++ exception: {binding}", timed="claims", over={"binding": e.THROWING}
+)
+def each_call(record: Record, binding: str) -> Interval | None:
+    """What each further call below adds to an exception that C++ throws, with the GIL."""
+    (least, first), (most, last) = e.THROWN.items()
+    more = if_measured(record, difference, [cell(GIL, binding, one) for one in (last, first)])
+    return more and more.map(lambda ns: ns / (most - least))
+
+
+@number(
+    "rate of C++ exceptions, two threads / one, {depth} deep: {binding}",
+    frame=e.THROWS,
+    two_cores=True,
+    over={"depth": e.THROWN, "binding": e.THROWING},
+)
+def rate_of_two(runs: pd.DataFrame, depth: int, binding: str) -> Estimate | None:
+    """Exceptions in a second of two threads without the GIL over those of one alone, process by process."""
+    part = processes.chosen(runs, binding=binding, depth=depth)
+    return processes.ratio(part.together.to_numpy(), part.alone.to_numpy())
 
 
 # ---- what a call through ctypes is made of ----

@@ -216,8 +216,9 @@ API void free_every_other(void) {
 }
 /* [/fork] */
 
+/* [latency] */
 typedef struct {
-    int pairs;
+    int pairs, allocate;
     unsigned seed;
     int64_t *ns;
     pthread_barrier_t *warm;
@@ -232,24 +233,28 @@ static void *time_pairs(void *argument) {
         }
         size_t bytes = 16 + rand_r(&mine->seed) % 2000;
         int64_t began = now_ns();
-        char *block = needed(bytes);
-        *(volatile char *)block = 1;
-        free(block);
+        if (mine->allocate) {
+            char *block = needed(bytes);
+            *(volatile char *)block = 1;
+            free(block);
+        }
         if (i >= 0) {
             mine->ns[i] = now_ns() - began;
         }
     }
     return NULL;
 }
+/* [/latency] */
 
-/* Time `pairs` of malloc and free in each thread, after as many untimed ones; `ns` has room for threads x pairs. */
-API void latencies(int threads, int pairs, int64_t *ns) {
+/* Time `pairs` of malloc and free in each thread, or of nothing, after as many untimed ones; `ns` has room for
+   threads x pairs. */
+API void latencies(int threads, int pairs, int64_t *ns, int allocate) {
     pthread_t *running = needed(threads * sizeof *running);
     Latencies *mine = needed(threads * sizeof *mine);
     pthread_barrier_t warm;
     pthread_barrier_init(&warm, NULL, threads);
     for (int i = 0; i < threads; i++) {
-        mine[i] = (Latencies){pairs, i, ns + (size_t)i * pairs, &warm};
+        mine[i] = (Latencies){pairs, allocate, i, ns + (size_t)i * pairs, &warm};
         if (start_thread(&running[i], time_pairs, &mine[i]) != 0) {
             abort();
         }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <new>
+#include <stdexcept>
 
 #include "counter.hpp"
 
@@ -79,10 +80,26 @@ PyObject *counter_value(PyObject *self, PyObject *) {
     return PyLong_FromLongLong(value);
 }
 
+// [catch]
+PyObject *counter_fail(PyObject *self, PyObject *number) {
+    const int depth = PyLong_AsInt(number);
+    if (depth == -1 && PyErr_Occurred()) {
+        return nullptr;
+    }
+    try {
+        return PyLong_FromLongLong(reinterpret_cast<CounterObject *>(self)->counter.fail(depth));
+    } catch (const std::domain_error &error) {
+        PyErr_SetString(PyExc_ValueError, error.what());
+        return nullptr;
+    }
+}
+// [/catch]
+
 PyMethodDef methods[] = {
     {"add", counter_add, METH_O, nullptr},
     {"add_unlocked", counter_add_unlocked, METH_O, nullptr},
     {"value", counter_value, METH_NOARGS, nullptr},
+    {"fail", counter_fail, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

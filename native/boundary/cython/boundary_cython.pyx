@@ -260,6 +260,7 @@ cdef extern from "counter.hpp":
         CppCounter(int64_t start) except +
         int64_t add(int64_t n)
         int64_t value()
+        int64_t fail(int depth) except +
 
 
 cdef class Counter:
@@ -286,6 +287,9 @@ cdef class Counter:
         with cython.critical_section(self):
             value = self.counter.value()
         return value
+
+    def fail(self, int depth, /):
+        return self.counter.fail(depth)
 
 
 # [/counter]

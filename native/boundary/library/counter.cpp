@@ -1,6 +1,7 @@
 #include "counter.hpp"
 
 #include <new>
+#include <stdexcept>
 
 #include "boundary.h"
 
@@ -13,6 +14,15 @@ std::int64_t Counter::add(std::int64_t n) {
 }
 
 std::int64_t Counter::value() const { return value_; }
+
+// A frame for each call: what is read after it keeps the compiler from making a loop of them.
+std::int64_t Counter::fail(int depth) const {
+    if (depth <= 0) {
+        throw std::domain_error("as asked");
+    }
+    const volatile std::int64_t here = value_;
+    return fail(depth - 1) + here;
+}
 
 struct counter_handle {
     Counter counter;

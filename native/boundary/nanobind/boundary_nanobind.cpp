@@ -146,6 +146,7 @@ NB_MODULE(boundary_nanobind, m) {
         // One object may be used by many threads: lock_self is the critical section of the object. With the GIL it is nothing.
         .def("add", &Counter::add, nb::lock_self())
         .def("add_unlocked", &Counter::add) // loses additions on a free-threaded build
-        .def("value", &Counter::value, nb::lock_self());
+        .def("value", &Counter::value, nb::lock_self())
+        .def("fail", &Counter::fail);
     // [/counter]
 }

@@ -174,6 +174,7 @@ PYBIND11_MODULE(boundary_pybind11, m, py::mod_gil_not_used(), py::multiple_inter
         // One object may be used by many threads: the critical section of the object is its lock.
         .def("add", locked<Counter, std::int64_t>(&Counter::add))
         .def("add_unlocked", &Counter::add) // loses additions on a free-threaded build
-        .def("value", locked<Counter>(&Counter::value));
+        .def("value", locked<Counter>(&Counter::value))
+        .def("fail", &Counter::fail);
     // [/counter]
 }

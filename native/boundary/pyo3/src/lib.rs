@@ -59,6 +59,7 @@ mod cpp {
         fn make_counter(start: i64) -> UniquePtr<Counter>;
         fn add(self: Pin<&mut Counter>, n: i64) -> i64;
         fn value(&self) -> i64;
+        fn fail(&self, depth: i32) -> Result<i64>; // catches what C++ throws
     }
 }
 
@@ -91,6 +92,11 @@ impl Counter {
 
     fn value(slf: &Bound<'_, Self>) -> PyResult<i64> {
         with_critical_section(slf.as_any(), || Ok(slf.try_borrow()?.0.value()))
+    }
+
+    #[pyo3(signature = (depth, /))]
+    fn fail(&self, depth: i32) -> PyResult<i64> {
+        self.0.fail(depth).map_err(|error| PyValueError::new_err(error.what().to_owned()))
     }
 }
 // [/cxx]
