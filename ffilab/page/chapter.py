@@ -80,7 +80,8 @@ def begin(chapter: str, gil_enabled: bool) -> Session:
         say("This run had one core: what threads gain or lose at once, it cannot show.")
     if alone := ", ".join(basis.one_binary(session.rests_on)):
         only = (
-            "No layouts were drawn of {labels}: what this page says holds for *this binary*, and not for the version."
+            "No layouts were drawn of {labels}: what this page says holds for *this binary*, and not for the version; "
+            "*n* counts restarts."
         )
         say(only, labels=alone)
     if absent := ", ".join(left_out(session.interpreters)):

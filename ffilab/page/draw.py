@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass, replace
 from functools import partial
 
+import numpy as np
 import pandas as pd
 from IPython.display import HTML, Markdown, display
 from pandas.api.types import is_numeric_dtype
@@ -21,7 +22,7 @@ from ffilab.judge.estimates import LEVEL, Estimate, Interval  # noqa: F401
 from ffilab.judge.questions import OPEN, above
 from ffilab.judge.wording import NOT_MEASURED, bounds, capital, listed, number, text, words  # noqa: F401
 from ffilab.measure.plan import EMPTY
-from ffilab.measure.record import Record
+from ffilab.measure.record import Record, medians
 from ffilab.page.player import Scenes, as_data, lanes_of, plot_scene
 from ffilab.page.plots import GRID, INK, MARKERS, PALETTE, intervals, legend_above, pictures, plain_ticks, points  # noqa: F401
 from ffilab.page.words import translated
@@ -351,8 +352,15 @@ def false_alarms(record: Record, copies: list[tuple[str, str]]) -> pd.DataFrame:
     for label, arm, comparison in statistics.false_alarms(record, copies):
         alarm = "no" if above(comparison.ratio, 1) == OPEN else "yes"
         rows.append((label, arm, Quantity(comparison.ratio), comparison.estimate.n, percent(comparison.mde), alarm))
-    columns = ["CPython", "arm", "same / same", "n (layouts)", "smallest effect to be found", "false alarm"]
+    columns = ["CPython", "arm", "same / same", "n", "smallest effect to be found", "false alarm"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def behind(record: Record, cells: list[tuple[str, str]] | None = None) -> int:
+    """Return how many layouts (restarts, where none were drawn) stand behind that of these cells that has fewest; of
+    all cells, if none are named."""
+    cells = cells or [tuple(cell.split("/", 1)) for cell in record.loops]
+    return min((int(np.isfinite(medians(record.times(*cell))).sum()) for cell in cells), default=0)
 
 
 def percent(share: float) -> str:

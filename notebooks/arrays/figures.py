@@ -46,7 +46,7 @@ def costs(session: Session) -> pd.DataFrame:
     return pd.DataFrame(
         {"tool": tool, "CPython": label}
         | {way: cell(record, label, f"{tool}, {way}") for way in ways}
-        | {"n (layouts)": len(record.kept)}
+        | {"n": draw.behind(record, [(label, arm) for way in ways if record.has(label, arm := f"{tool}, {way}")])}
         for tool, label in itertools.product([*TOOLS, BUFFER, DLPACK], PAIR)
     )
 

@@ -70,7 +70,7 @@ def every_cell(
                 **numbers("over the floor", row and row.over),
                 **numbers("ratio to the floor", row and statistics.ratio(record, (label, arm), floor)),
                 "instructions": counted.get(arm),
-                "n": len(record.kept) if row else 0,
+                "n": draw.behind(record, [(label, arm)]) if row else 0,
                 "section": SECTION,
                 "code": f"{FOLDER}/{CODE[binding]}",
                 "record": where,

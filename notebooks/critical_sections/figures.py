@@ -3,7 +3,6 @@
 import itertools
 from collections.abc import Iterable
 
-import numpy as np
 import pandas as pd
 
 from ffilab.judge.estimates import Interval
@@ -41,7 +40,7 @@ def taxes(session: Session) -> pd.DataFrame:
             "version": f"{version}t / {version}",
             "operations": kind,
             "times as long": draw.Quantity(tax),
-            "n (layouts)": tax.n,
+            "n": tax.n,
             "documented": SOURCES[version].documented_tax,
         }
         for version, kind in itertools.product(both_builds(session.interpreters), kinds)
@@ -88,10 +87,9 @@ def in_classes(record: Record, label: str, name: str) -> draw.Quantity | str:
     return " or ".join(parts) or draw.Quantity(numbers.piece_cost(record, label, name))
 
 
-def behind(record: Record, name: str) -> int:
-    """How many layouts there are of a piece, where it has fewest."""
-    cells = [cell for label in record.interpreters if record.has(*(cell := numbers.piece(name, label)))]
-    return min((int(np.isfinite(medians(record.times(*cell))).sum()) for cell in cells), default=0)
+def cells_of(name: str) -> list[tuple[str, str]]:
+    """The cells of a piece, on both interpreters of the chapter pair."""
+    return [numbers.piece(name, label) for label in numbers.PAIR]
 
 
 def pieces(record: Record) -> pd.DataFrame:
@@ -100,7 +98,7 @@ def pieces(record: Record) -> pd.DataFrame:
         {
             "in a C loop": name,
             **{f"{label}, ns": in_classes(record, label, name) for label in record.interpreters},
-            "n (layouts)": behind(record, name),
+            "n": draw.behind(record, [cell for cell in cells_of(name) if record.has(*cell)]),
         }
         for name in numbers.PIECES
     )

@@ -49,7 +49,7 @@ def ratios(record: Record) -> pd.DataFrame:
             "CDLL / PyDLL": draw.Quantity(comparison.ratio),
             "without the loop": draw.Quantity(comparison.net_ratio),
             "CDLL - PyDLL, ns": draw.Quantity(comparison.difference),
-            "n (layouts)": comparison.estimate.n,
+            "n": comparison.estimate.n,
         }
         for (label, function), comparison in comparisons.items()
     )
@@ -87,7 +87,7 @@ def carried(record: Record, prices: pd.DataFrame) -> pd.DataFrame:
                 f"error with noop's {way}, ns": draw.Quantity(off[row.function]) if row.function in off else ""
                 for way, off in missed[row.interpreter].items()
             },
-            "n (layouts)": row.n,
+            "n": row.n,
         }
         for row in prices.itertuples()
     )
@@ -163,7 +163,7 @@ def loader_table(record: Record, shares: pd.DataFrame, ends: pd.DataFrame) -> pd
         of_api = chosen(ends, interpreter=interpreter, loader=loader, what="C API")
         return {
             "call of noop, ns": statistics.per_call(record, (interpreter, f"{loader} noop")),
-            "n (layouts)": len(record.kept),
+            "n": draw.behind(record, [(interpreter, f"{loader} noop")]),
             "others keep, %": draw.Quantity(Interval.of(kept), factor=100),
             "n (processes)": kept.runs,
             "C API crashed": str(crashes),

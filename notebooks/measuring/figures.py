@@ -194,8 +194,7 @@ def show_layouts(session: Session, record: Record) -> None:
 def collector(found: dict[str, Location]) -> pd.DataFrame:
     """What the collector costs, by what is done."""
     return pd.DataFrame(
-        {"statement": what, "time, collector on / off": draw.Quantity(one), "n, layouts": one.n}
-        for what, one in found.items()
+        {"statement": what, "time, collector on / off": draw.Quantity(one), "n": one.n} for what, one in found.items()
     )
 
 
@@ -205,7 +204,7 @@ def copies(pairs: list[Comparison]) -> pd.DataFrame:
         {
             "pair": f"{pair.slow[1]} / {pair.fast[1]}",
             "ratio of times": draw.Quantity(pair.ratio),
-            "n, layouts": pair.estimate.n,
+            "n": pair.estimate.n,
             "finding": {YES: "slower", NO: "faster", OPEN: "none"}[above(pair.ratio, 1)],
         }
         for pair in pairs
