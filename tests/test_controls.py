@@ -201,7 +201,7 @@ def test_arms_that_lose_unequally_are_shown_and_withhold_nothing():
     record = timed()
     lost = {key: np.zeros(len(record.blocks), bool) for key in record.loops}
     lost[f"{GIL}/{APART}"][::2] = True
-    record.__dict__["_discarded"] = lost
+    record.__dict__["discarded"] = lost
     (check,) = (check for check in found(record) if check.kind == "left out alike")
     assert not check.passed
     assert check.source == ""

@@ -131,7 +131,8 @@ def judge(claim: Claim, given: Given | None) -> dict:
 def given_by(session, whatever_the_controls: bool = False) -> dict[Claim, Given]:
     """What a session gives to each claim of its chapter."""
     withheld = {} if whatever_the_controls else _withheld(session)
-    own, whole = numbers.numbers_of(session), numbers.numbers_of(session.with_company())
+    own = numbers.numbers_of(session)
+    whole = numbers.numbers_of(session.with_company()) if session.had_company else None
     return {
         claim: Given(own, session.provenance, withheld.get(claim.id, {}), whole)
         for claim in declared(session.chapter).claims

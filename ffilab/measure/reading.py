@@ -75,6 +75,16 @@ class Session:
         """The sessions that count, the oldest first, each by itself."""
         return [*self.earlier, Reading(self.chapter, self.folder, alone=True)]
 
+    @property
+    def had_company(self) -> bool:
+        """Was anything left out for a neighbour on the core?"""
+        batches = (left_out for name in self.plans for left_out in self.timed(name).discarded.values())
+        titles = dict.fromkeys(line["title"] for line in self.record.experiments)
+        processes = (line for title in titles for record in self._holding(title) for line in record.processes(title))
+        return any(left_out.any() for left_out in batches) or any(
+            noise.disturbed(line) == noise.NEIGHBOUR for line in processes
+        )
+
     def with_company(self) -> "Session":
         """Return this session with nothing left out for a neighbour on the core: what its numbers would be then."""
         other = copy.copy(self)

@@ -154,7 +154,7 @@ class Record:
     @property
     def unequal(self) -> list[neighbour.Unequal]:
         """How unequally the cells lost batches to a neighbour: see neighbour.unequal."""
-        return neighbour.unequal(self._discarded, np.array([block["restart"] for block in self.blocks]))
+        return neighbour.unequal(self.discarded, np.array([block["restart"] for block in self.blocks]))
 
     @cached_property
     def units(self) -> dict[int, Unit]:
@@ -188,7 +188,7 @@ class Record:
             raise KeyError(f"{arm} on {interpreter}: {self.missing[interpreter, arm]}")
         if not self.noise.restarts:
             raise UserError(f"The record {self.path and self.path.name} holds no complete restart: measure again.")
-        return self.rows(interpreter, arm, self._discarded[f"{interpreter}/{arm}"])
+        return self.rows(interpreter, arm, self.discarded[f"{interpreter}/{arm}"])
 
     def rows(self, interpreter: str, arm: str, discarded: np.ndarray) -> np.ndarray:
         """Nanoseconds per loop of one cell, shape (restarts, blocks), NaN in the blocks that are `discarded` and in
@@ -202,7 +202,8 @@ class Record:
         return padded(rows.values())
 
     @cached_property
-    def _discarded(self) -> dict[str, np.ndarray]:
+    def discarded(self) -> dict[str, np.ndarray]:
+        """Of each cell: which batches are left out, as their core had a neighbour."""
         return neighbour.discarded(self.company)
 
     @cached_property
