@@ -223,7 +223,8 @@ def scenarios_table(found: pd.DataFrame, missing: dict[str, str]) -> pd.DataFram
         best_first = sorted(seen, key=lambda arm: seen[arm].value)
         whole = []
         for arm in best_first:
-            more = f" (beside: {draw.cell(shown_positive(arms[arm], 'beside'))})" * arms[arm].beside.notna().any()
+            beside = arms[arm].beside.notna().any()
+            more = f" (beside: {draw.cell(shown_positive(arms[arm], 'beside'))})" if beside else ""
             whole.append(f"{arm}: {draw.cell(shown_positive(arms[arm], 'value'))}{more}")
         row = {
             "our program": f"{scenario}: {UNITS[scenario]}",

@@ -47,8 +47,8 @@ def each_thread(session: Session) -> str:
     threads: dict[str, list[str]] = {}
     for number, values in found.items():
         threads.setdefault(numbers.middle(values), []).append(str(number))
-    every = listed([f"{mib} each, with {listed(of)}" for mib, of in threads.items()])
-    return f"Each Python thread brings huge pages of its own, in MiB by the number of threads: {every}."
+    every = "; ".join(f"{mib} with {listed(of)} threads" for mib, of in threads.items())
+    return f"Each Python thread brings huge pages of its own, in MiB for each: {every}."
 
 
 def ratings(session: Session) -> str:

@@ -132,7 +132,7 @@ def each_call(record: Record, binding: str) -> Interval | None:
     "rate of C++ exceptions, two threads / one, {depth} deep: {binding}",
     frame=e.THROWS,
     two_cores=True,
-    over={"depth": e.THROWN, "binding": e.THROWING},
+    over={"depth": tuple(e.THROWN), "binding": e.THROWING},
 )
 def rate_of_two(runs: pd.DataFrame, depth: int, binding: str) -> Estimate | None:
     """Exceptions in a second of two threads without the GIL over those of one alone, process by process."""
