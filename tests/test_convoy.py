@@ -54,9 +54,13 @@ WITH_BUILT = {"folder": FOLDER}
 SWEPT = {"count": 1, "pinning": "none", "orders": [(0.02, 1, 0, 0.05, 2)], "seed": 1, "slack_ns": None, "pause": 0.001}
 # What each brings back.
 EXPERIMENTS = [
-    (experiment.countdowns, {"each": 10_000, "cells": [(0.005, 2), (1e-4, 2)], "seed": 1}, "interval threads ns steps"),
+    (
+        experiment.countdowns,
+        {"each": 10_000, "cells": [(0.005, 2, False), (1e-4, 2, True)], "seed": 1},
+        "interval threads again ns steps",
+    ),
     (experiment.hashes, {"bytes_each": 10_000, "threads": (1, 2)}, "threads seconds bytes"),
-    (experiment.one_countdown, {"steps": 80_000, "threads": (1, 8)}, "threads seconds steps"),
+    (experiment.one_countdown, {"steps": 80_000, "cells": [(0.005, (1, 8))]}, "interval threads seconds steps"),
     (experiment.intervals, SWEPT | WITH_BUILT, "interval requests rate p50"),
     (experiment.timeline, {"pinning": "none", "pause": 0.001, **IN_SHORT}, "spans server gaps further"),
     (experiment.forced, {"interval": 1e-4, "times": 5, **WITH_BUILT}, "demanded free"),
@@ -78,7 +82,9 @@ def test_the_server_answers_and_the_work_goes_on(kind):
     outcome = echo(ONE | {"kind": kind, "interval": 1e-4}, order=(200, 0.3, 0.3))
     assert outcome.ended == "ok", outcome.error
     assert outcome.result["requests"] > 0
-    assert outcome.result["work"] > 0
+    # Of two cores one thread of work has one at most; the clock of its process is a little behind.
+    assert 0 < outcome.result["had"] < 1.2
+    assert outcome.result["step_ns"] > 0
     assert len(outcome.result["cores"]["CPU work"]) == (0 if kind == "processes" else 1)
     assert not ours()
 
@@ -88,7 +94,7 @@ def test_the_orders_of_the_client_have_limits():
     server = IDLE | {"server": "asyncio"}
     result = echo(server, order=(5, 0.0, 5.0)).result
     assert result["requests"] == 5
-    assert result["work"] is None
+    assert result["had"] is result["step_ns"] is None
     assert echo(server, order=(1, 0.3, 5.0)).result["requests"] > 1
     assert echo(server, order=(5, 0.0, 0.0, 3)).result["requests"] == 3
 

@@ -3,13 +3,15 @@
 import contextlib
 import mmap
 import os
+import time
 
 CHUNK = 1000
 
 
 @contextlib.contextmanager
 def counters(path):
-    """The numbers of a shared file. Number 0 says stop; each worker counts its chunks in its own place."""
+    """The numbers of a shared file. Number 0 says stop; each worker counts its chunks in its own place, and as far from
+    the end the ns for which its thread had a core."""
     with open(path, "r+b") as file, mmap.mmap(file.fileno(), 0) as memory, memoryview(memory).cast("Q") as shared:
         yield shared
 
@@ -23,6 +25,7 @@ def compute(path, place, folder=""):
                 n += 1
                 n -= 1
             shared[place] += 1
+            shared[-place] = time.thread_time_ns()
 
 
 def spin(path, place):

@@ -74,9 +74,9 @@ class CpuWork:
     """
 
     def __init__(self, work, count, folder, core=None):
-        self._core = core
+        self._core, self._count = core, count
         self._file = tempfile.NamedTemporaryFile()  # noqa: SIM115 (it lives as long as the work)
-        self._file.write(bytes(8 * (count + 1)))
+        self._file.write(bytes(8 * (2 * count + 1)))
         self._file.flush()
         self._memory = mmap.mmap(self._file.fileno(), 0)
         self._shared = memoryview(self._memory).cast("Q")
@@ -95,19 +95,21 @@ class CpuWork:
         self.thread_ids.append(threading.get_native_id())
         work(*arguments)
 
-    def reading(self):
-        """Chunks by now, and now."""
-        return sum(self._shared[1:]), time.perf_counter()
+    @property
+    def _chunks(self):
+        return self._shared[1 : self._count + 1]
 
-    def speed_from(self, before, seconds=0):
-        """Chunks per second since a reading, after so many more seconds."""
-        time.sleep(seconds)
-        (chunks, began), (more, ended) = before, self.reading()
-        return (more - chunks) / (ended - began)
+    def reading(self):
+        """By now: chunks, seconds for which the workers had a core, and seconds."""
+        return sum(self._chunks), sum(self._shared[self._count + 1 :]) / 1e9, time.perf_counter()
+
+    def since(self, before):
+        """What a reading has grown by, in the same order."""
+        return [later - earlier for later, earlier in zip(self.reading(), before)]
 
     def wait_until_all_work(self):
         deadline = time.monotonic() + 5
-        while not all(self._shared[1:]) and time.monotonic() < deadline:
+        while not all(self._chunks) and time.monotonic() < deadline:
             time.sleep(0.005)
 
     def stop(self):

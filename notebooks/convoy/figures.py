@@ -16,7 +16,7 @@ from notebooks.convoy import numbers as n
 from notebooks.convoy.experiment import DEFAULT_S
 from notebooks.convoy.numbers import done, positive
 
-WORK = "work left, %"
+WORK, STEP = "core time of the work, %", "ns of a step"
 FEW = "too few requests"
 NOT_PUBLISHED = "not published"
 # What the author measured: requests per second by switch interval (s) and number of CPU threads (C4).
@@ -31,6 +31,8 @@ PUBLISHED_RATES = {
 }
 # Seconds by number of threads, for 1e8 steps (C1) and for 8 x 128 MB (C2).
 PUBLISHED_AS_RUN = {1: 6.52, 2: 6.57, 4: 6.59, 8: 6.58}
+# The same at 1 µs over 5 ms (C5).
+PUBLISHED_AT_SHORTEST = {1: 6.89 / 6.53, 8: 86.44 / 7.19}
 PUBLISHED_HASHES = {1: 3.30, 2: 1.68, 4: 1.50, 8: 1.60}
 # Requests per second by case (C3, C6).
 PUBLISHED_CASES = {
@@ -48,7 +50,7 @@ PUBLISHED_CASES = {
 CROWDED = [f"{count} CPU threads, one core" for count in (2, 4, 8)]
 # The loads of each section, in the order of its table. What a reader adds stands at the end of the first one.
 SECTIONS = {
-    "author": [n.QUIET, n.CONVOY, n.PROCESS, "2 CPU processes", "4 CPU processes"],
+    "author": [n.QUIET, n.CONVOY, n.AGAIN, n.PROCESS, "2 CPU processes", "4 CPU processes"],
     "pinning": [n.TOGETHER, n.ON_ONE_CORE, *CROWDED, n.SPLIT, n.APART, f"{n.CONVOY}, server on one core"],
     "strangers": [n.QUIET, "2 CPU processes", n.CONVOY, n.STRANGERS],
     "alone": [n.QUIET, n.TOGETHER, n.NO_DELAY, n.SPLIT, n.AWAKE, n.PROCESS],
@@ -115,6 +117,19 @@ def divided_table(runs: pd.DataFrame, published: dict[int, float]) -> pd.DataFra
     return found.astype({"threads": int}).round(2).fillna(NOT_PUBLISHED)
 
 
+def shortest_table(runs: pd.DataFrame) -> pd.DataFrame:
+    """C5 as run: the countdown at the shortest switch interval over that at the default one, beside the author's."""
+
+    def row(runs: pd.DataFrame, threads: int) -> dict:
+        return {
+            "times as long at 1 µs": n.divided_at_the_shortest(runs, threads),
+            "published": round(PUBLISHED_AT_SHORTEST[threads], 2),
+            "n (processes)": chosen(runs, threads=threads).process.nunique(),
+        }
+
+    return draw.summary(chosen(done(runs), threads=[*PUBLISHED_AT_SHORTEST]), {"threads": ()}, row, "")
+
+
 def countdown_table(counts: pd.DataFrame) -> pd.DataFrame:
     """C1, C5: ns a step by switch interval and number of threads."""
 
@@ -123,7 +138,8 @@ def countdown_table(counts: pd.DataFrame) -> pd.DataFrame:
         times = {f"{threads(count)}, ns": cell(of_it, "ns") for count, of_it in part.groupby("threads")}
         return {**times, "n (processes)": part.process.nunique()}
 
-    found = draw.summary(done(counts), {"interpreter": (), "interval": lengths(counts)}, row, "")
+    counts = done(counts, again=False)
+    found = draw.summary(counts, {"interpreter": (), "interval": lengths(counts)}, row, "")
     found.interval = found.interval.map(duration)
     return found.rename(columns={"interval": "switch interval"}).fillna(draw.NOT_MEASURED)
 
@@ -147,12 +163,12 @@ def seat(core: float | None) -> str:
 
 
 QUANTILES, COUNTED, PLACED = ("p50", "p99", "p99.9"), "n (processes × requests)", "cores, most often"
-ECHO_COLUMNS = ["load", "requests/s", "published", *(f"{name}, µs" for name in QUANTILES), WORK, COUNTED, PLACED]
+ECHO_COLUMNS = ["load", "requests/s", "published", *(f"{name}, µs" for name in QUANTILES), WORK, STEP, COUNTED, PLACED]
 
 
 def echo_row(runs: pd.DataFrame, label: str, case: str) -> dict:
-    """Rate, latencies, what is left of the CPU work, and who sat on which core, under one load; or why there is
-    nothing."""
+    """Rate, latencies, how many cores the CPU work had and how long a step took it there, and who sat on which core,
+    under one load; or why there is nothing."""
     well, ends = done(runs, interpreter=label, case=case), sorted(set(chosen(runs, interpreter=label, case=case).ended))
     if not len(well):
         return {"load": case, "requests/s": f"no result: {', '.join(ends)}" if ends else draw.NOT_MEASURED}
@@ -161,7 +177,8 @@ def echo_row(runs: pd.DataFrame, label: str, case: str) -> dict:
         "requests/s": cell(well, "rate"),
         "published": PUBLISHED_CASES.get(case, NOT_PUBLISHED),
         **{f"{name}, µs": quantile(well, name) for name in QUANTILES},
-        WORK: cell(well, "work", factor=100) if well.work.notna().any() else "no CPU work",
+        WORK: cell(well, "had", factor=100) if well.had.notna().any() else "no CPU work",
+        STEP: cell(well, "step_ns") if well.step_ns.notna().any() else "no CPU work",
         COUNTED: requests(well),
         PLACED: cores_words(well),
     }
@@ -172,8 +189,8 @@ def echo_table(runs: pd.DataFrame, label: str, kind: str) -> pd.DataFrame:
     # The first section's loads are followed by those that belong to none.
     added = sorted(set(runs.case).difference(*SECTIONS.values())) if kind == "author" else []
     rows = [echo_row(runs, label, case) for case in SECTIONS[kind] + added]
-    # The author had this interpreter only; and strangers disturb the work before the requests, too.
-    left_out = ["published"] * (label != GIL) + [WORK] * (kind == "strangers")
+    # The author had this interpreter only.
+    left_out = ["published"] * (label != GIL)
     # Also where nothing of a section was measured, as on a system that cannot pin.
     return pd.DataFrame(rows, columns=ECHO_COLUMNS, dtype=object).fillna("").drop(columns=left_out)
 

@@ -1,8 +1,11 @@
 """What the records of the chapter "The GIL convoy" say: its numbers by name. The rules: claims.toml, sentences.toml."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
+from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Counted, Estimate, Interval, Location, known
 from ffilab.judge.numbers import ONE_CORE, Declarations
 from ffilab.judge.processes import chosen, difference, location, ratio
@@ -12,6 +15,7 @@ from notebooks.convoy.experiment import DECISIVE, DEFAULT_S, ON_EVERY_BUILD, SHO
 
 # Loads of the echo server, by the names of their cases.
 QUIET, CONVOY, PROCESS, RELIEVED = "no CPU work", "1 CPU thread", "1 CPU process", "1 CPU thread, 1e-05 s"
+AGAIN = f"{CONVOY}, again"
 STRANGERS, ON_ONE_CORE, APART = f"{CONVOY}, 2 strangers", f"{CONVOY}, one core", f"{CONVOY}, client apart"
 TOGETHER, SPLIT = "0 CPU threads, one core", "0 CPU threads, client apart"
 NO_DELAY, AWAKE = f"{TOGETHER}, TCP_NODELAY", f"{SPLIT}, cores kept awake"
@@ -89,7 +93,12 @@ def quotient(frame: pd.DataFrame, column: str, one: dict, other: dict) -> Estima
 
 @number("one countdown divided, 2 threads / 1: {GIL}", frame="one countdown", two_cores=True)
 def divided_countdown(runs: pd.DataFrame) -> Estimate | None:
-    return quotient(runs, "seconds", {"threads": 2}, {"threads": 1})
+    return quotient(runs, "seconds", *({"threads": n, "interval": DEFAULT_S} for n in (2, 1)))
+
+
+@number("one countdown divided, 8 threads, 1e-6 s / 0.005 s: {GIL}", frame="one countdown")
+def divided_at_the_shortest(runs: pd.DataFrame, threads: int = 8) -> Estimate | None:
+    return quotient(runs, "seconds", *({"threads": threads, "interval": length} for length in (SHORTEST_S, DEFAULT_S)))
 
 
 @number("SHA-256, 1 thread / 2: {GIL}", frame="SHA-256", two_cores=True)
@@ -99,7 +108,7 @@ def divided_hashes(runs: pd.DataFrame) -> Estimate | None:
 
 @number("countdown, 2 threads / 1: {GIL}", frame="countdown", two_cores=True)
 def second_countdown(counts: pd.DataFrame) -> Estimate | None:
-    return quotient(counts, "ns", *({"threads": n, "interval": DEFAULT_S} for n in (2, 1)))
+    return quotient(counts, "ns", *({"threads": n, "interval": DEFAULT_S, "again": False} for n in (2, 1)))
 
 
 @number(
@@ -108,7 +117,8 @@ def second_countdown(counts: pd.DataFrame) -> Estimate | None:
     over={"threads": {"1 thread": 1, "8 threads": 8}},
 )
 def shortest_over_default(counts: pd.DataFrame, threads: int) -> Estimate | None:
-    return quotient(counts, "ns", *({"threads": threads, "interval": length} for length in (SHORTEST_S, DEFAULT_S)))
+    lengths = ({"interval": length} for length in (SHORTEST_S, DEFAULT_S))
+    return quotient(counts, "ns", *({"threads": threads, "again": False} | length for length in lengths))
 
 
 # ---- the echo server ----
@@ -141,6 +151,14 @@ def rate_over(session: Session, cases: tuple[str, str], label: str = GIL) -> Est
     return estimate or (NO_PINNING if PLACED.intersection(cases) else None)
 
 
+@number("fewest requests/s of a process beside two strangers: {GIL}", which=min)
+@number("most requests/s of a process beside two strangers: {GIL}", which=max)
+def of_a_process(session: Session, which) -> Counted | None:
+    """What one process answers, the slowest or the fastest: they are too uneven for a centre."""
+    found = rates(session, STRANGERS)
+    return Counted(which(found)) if len(found) else None
+
+
 @number("half-width of requests/s with one CPU thread, in per cent: {GIL}")
 def half_width(session: Session) -> Counted | None:
     interval = rate(session, CONVOY)
@@ -158,9 +176,41 @@ def fewest(runs: pd.DataFrame) -> Counted | None:
     return Counted(deciding.requests.min()) if len(deciding) else None
 
 
-@number("speed of the CPU thread, 1e-5 s / 0.005 s: {GIL}", frame="echo server")
-def speed(runs: pd.DataFrame) -> Estimate | None:
-    return quotient(runs, "work", {"case": RELIEVED}, {"case": CONVOY})
+@number("share of one core's relief that goes with the client: {GIL}")
+def with_the_client(session: Session) -> Estimate | str:
+    """Of the requests a second that one core gains, the share that is gone with the client on another core: a ratio of
+    means over processes, with its error (Cochran, Sampling Techniques, 1977, section 6.4)."""
+    of_cases = [rates(session, case) for case in (ON_ONE_CORE, APART, CONVOY)]
+    if not (n := min(map(len, of_cases))):
+        return not_placed(session)
+    one, apart, free = (of_case[:n] for of_case in of_cases)
+    gained, gone = one - free, one - apart
+    if gained.mean() <= 0:
+        return "one core gains nothing here"
+    share = gone.mean() / gained.mean()
+    return replace(Location.mean((gone - share * gained) / gained.mean()), centre=share)
+
+
+@number(
+    "cores of the CPU thread, {case}: {GIL}",
+    frame="echo server",
+    over={"case": {"1e-5 s": RELIEVED, "0.005 s": CONVOY}},
+)
+def cores(runs: pd.DataFrame, case: str) -> Interval | None:
+    """How many cores it has on average: for which part of the time it has one."""
+    return positive(done(runs, interpreter=GIL, case=case).had.to_numpy(float))
+
+
+@number("core time of the CPU thread, 1e-5 s / 0.005 s: {GIL}", frame="echo server", column="had")
+@number(
+    "steps of the CPU thread in a second on a core, 1e-5 s / 0.005 s: {GIL}",
+    frame="echo server",
+    column="step_ns",
+    one=CONVOY,
+    other=RELIEVED,
+)
+def at_the_short_interval(runs: pd.DataFrame, column: str, one: str = RELIEVED, other: str = CONVOY) -> Estimate | None:
+    return quotient(runs, column, {"case": one}, {"case": other})
 
 
 @number("time of a request, in switch intervals: {GIL}")
@@ -279,3 +329,19 @@ def count_by(counts: pd.DataFrame, who: str) -> Interval | None:
 @number("reference count by another thread / by the owner: {FREE_THREADED}", frame="reference counts")
 def foreign_count(counts: pd.DataFrame) -> Estimate | None:
     return ratio(counts.foreign, counts.owner)
+
+
+def controls(session: Session) -> list[Control]:
+    """Equal cases under two names: a load of the echo server, and two threads that count."""
+    counts, two = session.frame("countdown"), {"threads": 2, "interval": DEFAULT_S}
+    found = {
+        ("echo server", f"requests/s, {AGAIN} / {CONVOY}"): rate_over(session, (AGAIN, CONVOY)),
+        ("countdown", "2 threads, again / 2 threads"): quotient(
+            counts, "ns", *(two | {"again": again} for again in (True, False))
+        ),
+    }
+    return [
+        Control("A/A of cases", what, title, estimate)
+        for (title, what), estimate in found.items()
+        if isinstance(estimate, Location)
+    ]

@@ -21,37 +21,35 @@ from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.pinning import numbers
 from notebooks.pinning.experiment import APART, FREE, LIBRARY, NATIVE, ONE_CORE, PYTHON, chunk_of, drawn
 
-# By question: interpreter, work, and the placement that is compared with "not pinned", two threads.
+# By question: interpreter and work of two threads, on one core and with a core each.
 ASKED = {
-    "a native call, a core each": (GIL, NATIVE, APART),
-    "a native call, one core": (GIL, NATIVE, ONE_CORE),
-    "Python with the GIL, one core": (GIL, PYTHON, ONE_CORE),
-    "Python without the GIL, one core": (FREE_THREADED, PYTHON, ONE_CORE),
+    "a native call": (GIL, NATIVE),
+    "Python with the GIL": (GIL, PYTHON),
+    "Python without the GIL": (FREE_THREADED, PYTHON),
 }
 ANSWERS = ("faster", "slower", "cannot be told")
 
 
-def over_free(question: str, speeds: pd.DataFrame) -> Interval | None:
-    """Throughput of the placement that a question asks for over that of threads which are not pinned; None if it is not
-    known."""
-    label, work, placement = ASKED[question]
-    found = numbers.over(speeds, "per_s", placement, FREE, interpreter=label, work=work, threads=2)
+def over_apart(question: str, speeds: pd.DataFrame) -> Interval | None:
+    """Throughput on one core over that with a core each; None if it is not known."""
+    label, work = ASKED[question]
+    found = numbers.over(speeds, "per_s", ONE_CORE, APART, interpreter=label, work=work, threads=2)
     return found.interval if found is not None and known(found.interval) else None
 
 
 def told(question: str, speeds: pd.DataFrame) -> str:
     """What this run tells to a question: one of ANSWERS."""
-    one = over_free(question, speeds)
+    one = over_apart(question, speeds)
     return "cannot be told" if one is None else dict(zip((YES, NO, OPEN), ANSWERS))[above(one, 1)]
 
 
 def check_sides(said: dict[str, str], speeds: pd.DataFrame) -> list[str]:
-    """Are two threads faster or slower there than where nothing is pinned? Against this run, one line for each
+    """Are two threads faster or slower on one core than with a core each? Against this run, one line for each
     question."""
     asked = {}
     for question in ASKED:
-        ratio = over_free(question, speeds)
-        why = "this run has no interval for it" if ratio is None else f"throughput over not pinned {text(ratio)}"
+        ratio = over_apart(question, speeds)
+        why = "this run has no interval for it" if ratio is None else f"throughput over a core each {text(ratio)}"
         asked[question] = told(question, speeds), f"{why}."
     return answered(said, asked, ANSWERS)
 

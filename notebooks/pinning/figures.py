@@ -13,7 +13,9 @@ from notebooks.pinning.experiment import AGAIN, ALONE, APART, FREE, NATIVE, ONE_
 
 ITSELF = "1 (itself)"
 NO_P99 = "too few ticks in a process"
-SHOWN = (FREE, AGAIN, APART, ONE_CORE)
+# The second copies, which are there for the A/A tests.
+COPIES = (AGAIN, numbers.COPY_SHARED)
+SHOWN = (FREE, numbers.SHARED, *COPIES, APART, ONE_CORE)
 CASES = list(itertools.product(PAIR, (NATIVE, PYTHON)))
 BY = {"interpreter": PAIR, "work": (NATIVE, PYTHON)}
 N = "n (processes)"
@@ -32,16 +34,17 @@ def steadiness_table(steady: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def over_free(speeds: pd.DataFrame, placement: str, **which) -> Estimate | str | None:
-    """Throughput over that of threads that are not pinned."""
-    return ITSELF if placement == FREE else numbers.over(speeds, "per_s", placement, FREE, **which)
+def over_apart(speeds: pd.DataFrame, placement: str, **which) -> Estimate | str | None:
+    """Throughput over that of threads with a core each."""
+    return ITSELF if placement == APART else numbers.over(speeds, "per_s", placement, APART, **which)
 
 
 def throughput_table(speeds: pd.DataFrame) -> pd.DataFrame:
-    """Pieces a second of all threads together, over not pinned, and how often a thread moved."""
+    """Pieces a second of all threads together, over a core each, and how often a thread moved."""
+    speeds = numbers.by_class(speeds)
     columns = {
         "pieces of work/s": partial(numbers.centre, name="per_s"),
-        "over not pinned": over_free,
+        "over a core each": over_apart,
         "moves/s of a thread": numbers.moves,
     }
     found = draw.summary(chosen(speeds, ended="ok"), {**BY, "threads": (), "placement": SHOWN}, columns, N)
@@ -97,25 +100,27 @@ def summary(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
     def row(_, **which) -> dict:
         n, answered = (len(chosen(frame, **which)) for frame in (pairs, lateness))
         return {
-            "throughput of two threads, over not pinned": over_free(pairs, **which),
+            "throughput of two threads, over a core each": over_apart(pairs, **which),
             "p50 of an answer beside it, µs": late(lateness, "p50", **which),
             "p99 of an answer beside it, µs": late(lateness, "p99", **which),
             N: f"{n} and {answered}",
         }
 
-    pairs, lateness = chosen(speeds, ended="ok", threads=2), chosen(lateness, ended="ok")
-    placements = numbers.with_added(speeds, FREE, APART, ONE_CORE)
+    pairs, lateness = chosen(numbers.by_class(speeds), ended="ok", threads=2), chosen(lateness, ended="ok")
+    placements = numbers.with_added(speeds, FREE, numbers.SHARED, APART, ONE_CORE)
     both = chosen(pd.concat([pairs, lateness]), placement=placements)
     return draw.summary(both, {**BY, "placement": placements}, row, "").rename(columns={"placement": "pinning"})
 
 
 def effects(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
-    """What the figure draws: gains of both placements over not pinned; above 1 is better."""
-    gains = {}
+    """What the figure draws: gains of both placements over not pinned; above 1 is better. Threads that shared a core
+    when nobody pinned them have a row of their own."""
+    gains, speeds = {}, numbers.by_class(speeds)
     for (label, work), placement in itertools.product(CASES, numbers.with_added(speeds, APART, ONE_CORE)):
         which = {"interpreter": label, "work": work}
-        throughput = numbers.over(speeds, "per_s", placement, FREE, threads=2, **which)
-        gains[f"throughput, {work}, {label}", placement] = throughput
+        for free, more in ((FREE, ""), (numbers.SHARED, ", one core shared")):
+            throughput = numbers.over(speeds, "per_s", placement, free, threads=2, **which)
+            gains[f"throughput, {work}, {label}{more}", placement] = throughput
         gains[f"median answer, {work}, {label}", placement] = numbers.over(lateness, "p50", FREE, placement, **which)
     return draw.points(gains, "case", "placement").dropna()
 

@@ -20,6 +20,11 @@ WORKS = {"a native call": e.NATIVE, "Python": e.PYTHON}
 PLACED = {"a core each": e.APART, "one core": e.ONE_CORE}
 MOVING = {"not pinned": e.FREE, "a core each": e.APART}
 DECISIVE = {"throughput": e.DECISIVE_THROUGHPUT, "latency": e.DECISIVE_LATENCY}
+# What two threads that nobody pinned were, where both had to do with one core. Together they then had less than the
+# middle between one core and two.
+SHARED, A_CORE_EACH = "not pinned, one core shared", 1.5
+COPY_SHARED = f"{e.AGAIN}, one core shared"
+LEFT_ALONE = {"each with a core": e.FREE, "one core shared": SHARED}
 NO_PINNING = (
     "threads cannot be pinned to cores of their own here: it takes Linux, and two cores that the process may use"
 )
@@ -28,7 +33,20 @@ number = Declarations(missing=NO_PINNING)
 
 def with_added(frame: pd.DataFrame, *known: str) -> list[str]:
     """These placements, and those that a reader has added."""
-    return [*known, *sorted(set(frame.placement.dropna()) - {e.FREE, e.AGAIN, e.APART, e.ONE_CORE, e.ALONE})]
+    ours = {e.FREE, SHARED, e.AGAIN, COPY_SHARED, e.APART, e.ONE_CORE, e.ALONE}
+    return [*known, *sorted(set(frame.placement.dropna()) - ours)]
+
+
+def by_class(speeds: pd.DataFrame) -> pd.DataFrame:
+    """The same rows, where two threads that nobody pinned have a placement of their own if they shared a core. What one
+    of them gets done then is about half, so that the mean of all processes would be the value of none. With the GIL two
+    threads of Python have one core's time anyway."""
+    if "had" not in speeds:
+        return speeds
+    at_once = (speeds.threads == 2) & ~((speeds.interpreter == GIL) & (speeds.work == e.PYTHON))
+    shared = at_once & (speeds.had < A_CORE_EACH)
+    names = {e.FREE: SHARED, e.AGAIN: COPY_SHARED}
+    return speeds.assign(placement=speeds.placement.mask(shared, speeds.placement.replace(names)))
 
 
 def column(frame: pd.DataFrame, name: str, **which) -> pd.Series:
@@ -105,6 +123,12 @@ def lost(races: pd.DataFrame, interpreter: str, placement: str) -> Interval | No
     interpreter=FREE_THREADED,
     placement=e.APART,
 )
+@number(
+    "processes that lose updates, one core: {FREE_THREADED}",
+    frame="race",
+    interpreter=FREE_THREADED,
+    placement=e.ONE_CORE,
+)
 def losing(races: pd.DataFrame, interpreter: str, placement: str) -> Estimate | None:
     """Processes that lose any update."""
     events = column(races, "any", interpreter=interpreter, placement=placement)
@@ -113,16 +137,40 @@ def losing(races: pd.DataFrame, interpreter: str, placement: str) -> Estimate | 
 
 def frame(session: Session, title: str, label: str, work: str) -> pd.DataFrame:
     """The processes of an experiment, in which a case that no claim asks for has fewer."""
-    return session.frame(title if (label, work) in DECISIVE[title] else f"{title}, further cases")
+    return by_class(session.frame(title if (label, work) in DECISIVE[title] else f"{title}, further cases"))
 
 
 @number(
-    "throughput of {work} in two threads, {placement} / not pinned: {label}",
-    over={"work": WORKS, "label": PAIR, "placement": PLACED},
+    "throughput of {work} in two threads, a core each / not pinned, {other}: {label}",
+    over={"work": WORKS, "label": PAIR, "other": LEFT_ALONE},
+    placement=e.APART,
 )
-def throughput(session: Session, label: str, work: str, placement: str) -> Estimate | None:
+@number(
+    "throughput of {work} in two threads, one core / a core each: {label}",
+    over={"work": WORKS, "label": PAIR},
+    placement=e.ONE_CORE,
+    other=e.APART,
+)
+@number(
+    "throughput of Python in two threads, one core / not pinned: {GIL}",
+    work=e.PYTHON,
+    label=GIL,
+    placement=e.ONE_CORE,
+    other=e.FREE,
+)
+def throughput(session: Session, label: str, work: str, placement: str, other: str) -> Estimate | None:
     speeds = frame(session, "throughput", label, work)
-    return over(speeds, "per_s", placement, e.FREE, interpreter=label, work=work, threads=2)
+    return over(speeds, "per_s", placement, other, interpreter=label, work=work, threads=2)
+
+
+@number("processes in which two threads share a core, {work}, not pinned: {label}", over={"work": WORKS, "label": PAIR})
+def sharing(session: Session, label: str, work: str) -> Share | None:
+    """Processes in which two threads that nobody pinned shared a core, where there was one for each of them."""
+    speeds = frame(session, "throughput", label, work)
+    which = {"interpreter": label, "work": work, "threads": 2}
+    shared, each = (len(column(speeds, "per_s", placement=placement, **which)) for placement in (SHARED, e.FREE))
+    can_pin = len(column(speeds, "per_s", placement=e.APART, **which))
+    return Share(shared, shared + each) if can_pin and shared + each else None
 
 
 @number("p99 beside a Python thread, not pinned / a core each: {label}", over={"label": PAIR})
@@ -151,7 +199,9 @@ def smallest_gain(session: Session, what: str) -> Counted | None:
 
 
 def copies(speeds: pd.DataFrame, lateness: pd.DataFrame) -> list[tuple[str, str, str, Estimate | None]]:
-    """The A/A tests: column, interpreter, work, and the second copy of "not pinned" over the first."""
+    """The A/A tests: column, interpreter, work, and the second copy of "not pinned" over the first; of two threads that
+    compute, where each had a core both times."""
+    speeds = by_class(speeds)
     return [
         (column, label, work, over(frame, column, e.AGAIN, e.FREE, interpreter=label, work=work, **which))
         for frame, column, which, cases in (
