@@ -2,6 +2,7 @@
 
 import os
 
+import pandas as pd
 import pytest
 
 from ffilab.judge import controls, verdicts
@@ -80,6 +81,26 @@ def test_where_nothing_can_be_pinned_every_test_says_so():
     for claim in (PINS, BUGS):
         assert {found[rule.number].missing for rule in claim.tests} == {numbers.NO_PINNING}
         assert verdicts.of_claim(claim, found).word == OPEN
+
+
+def test_processes_in_which_two_threads_shared_a_core_are_told_apart_by_cpu_time():
+    """Also beside a load that takes a part of every core; of threads that have the GIL's one core nothing is told."""
+    base = {"interpreter": GIL, "work": experiment.NATIVE, "threads": 2, "ended": "ok"}
+    had = {0: (1.9, 2.0), 1: (1.0, 2.0), 2: (1.3, 1.4), 3: (0.7, 1.4)}
+    rows = [
+        base | {"process": process, "placement": placement, "had": cores, "per_s": 100 * cores}
+        for process, both in had.items()
+        for placement, cores in zip((experiment.FREE, experiment.APART), both)
+    ]
+    found = numbers.by_class(pd.DataFrame(rows))
+    assert list(found.process[found.placement == numbers.SHARED]) == [1, 3]
+    one, other = (
+        numbers.over(found, "per_s", experiment.APART, placement, threads=2)
+        for placement in (experiment.FREE, numbers.SHARED)
+    )
+    assert (one.n, other.n, other.interval.value) == (2, 2, pytest.approx(2))
+    python = numbers.by_class(pd.DataFrame(rows).assign(work=experiment.PYTHON))
+    assert not (python.placement == numbers.SHARED).any()
 
 
 def of_speeds(change):

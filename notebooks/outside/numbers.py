@@ -3,5 +3,7 @@ sentences.toml."""
 
 from ffilab.judge.numbers import Declarations
 from notebooks.outside import crossings, states, waiting
+from notebooks.outside.states import controls
 
+__all__ = ["controls", "number"]
 number = Declarations(states.number, waiting.number, crossings.number)

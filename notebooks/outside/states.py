@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Estimate, Location, Ranked, Share
 from ffilab.judge.numbers import Declarations
 from ffilab.judge.processes import chosen, difference, location, ratio
@@ -22,6 +23,8 @@ STATES = {"made": False, "kept": True}
 ONCE, NEVER = {"count": 1}, {"count": 0}
 MADE, KEPT, BY_VIEW = ({"column": column} for column in ("ns", "kept", "by_view"))
 IS_MADE, IS_KEPT = ({"kept": is_kept} for is_kept in STATES.values())
+FIRST, AGAIN = ({"again": again} for again in (False, True))
+ROWS = "rows per second"
 WITHOUT_GIL, WITH_GIL = {"interpreter": FREE_THREADED}, {"interpreter": GIL}
 # What happened before, and how often; and how often it did over never.
 BEFORE = {
@@ -143,11 +146,12 @@ def mean(runs: pd.DataFrame, column: str = "ns", unit: float = 1, **which) -> Lo
 )
 @number(
     "rows per second, {rows} in a callback, kept / made on {build}",
-    frame="rows per second",
+    frame=ROWS,
     over={"rows": e.ROWS, "build": RUN_AS},
     one=IS_KEPT,
     other=IS_MADE,
     column="rows_per_s",
+    **FIRST,
 )
 @number("way in: {tool}, made / kept, {interpreter}", frame=WAYS, over=OF_TOOLS, one=IS_MADE, other=IS_KEPT)
 @number(
@@ -196,3 +200,19 @@ def middle(runs: pd.DataFrame, unit: float = 1, **which) -> Estimate | None:
     """The median over processes: an answer waits for one switch interval, or for two."""
     us = values(runs, "us", **which)
     return Ranked.of(us / unit) if len(us) else None
+
+
+def controls(session: Session) -> list[Control]:
+    """Equal cases under two names: a state made and ended, and a state that is kept, at twenty rows in a callback."""
+    after = {"column": "again"}, MADE
+    found = {
+        (END, f"a state made, again / made, on {label}"): over(
+            ends(session), *after, interpreter=label, event=e.THREADS, count=1
+        )
+        for label in PAIR
+    }
+    kept = IS_KEPT | {"rows": e.ROWS[-1], "column": "rows_per_s"}
+    for build, which in RUN_AS.items():
+        name = f"rows per second with a kept state, again / kept, on {build}"
+        found[ROWS, name] = over(session.frame(ROWS), AGAIN, FIRST, **kept, **which)
+    return [Control("A/A of cases", what, title, one) for (title, what), one in found.items() if one]

@@ -8,6 +8,7 @@ import pandas as pd
 from ffilab.judge.estimates import Interval, Share
 from ffilab.judge.numbers import Declarations
 from ffilab.judge.processes import chosen, interval_of
+from ffilab.setup.catalogue import GIL
 from notebooks.outside import experiment as e
 from notebooks.outside.states import NEWER, OF_PAIR, OLDER, PAIR
 
@@ -54,10 +55,13 @@ def is_late(rows: pd.DataFrame) -> pd.Series:
 
 @children("children killed: {thread}, {interpreter}", frame=SHUTDOWN, over=OF_THREADS, event=is_killed)
 @children("threads that come too late: {by}, {interpreter}", frame=GUARDS, over=OF_GUARDS, event=is_late)
-def share_of(runs: pd.DataFrame, event: Event, **which) -> Share | None:
-    """Children for which `event(rows)` is true, among those that tried; None if none did."""
+def share_of(runs: pd.DataFrame, event: Event, **which) -> Share | str | None:
+    """Children for which `event(rows)` is true, among those that tried; if none did, why, or None."""
     rows = trials(runs, **which)
-    return Share(int(event(rows).sum()), len(rows)) if len(rows) else None
+    if len(rows):
+        return Share(int(event(rows).sum()), len(rows))
+    label = which.get("interpreter", GIL)
+    return None if label in PAIR else f"{label} was not measured here; KERNELS=all measures it as well"
 
 
 @children("children that hang: {way}, {stop}, {interpreter}", frame=LOCKS, over=OF_LOCKS, **HANGS)
@@ -98,16 +102,18 @@ def share_of(runs: pd.DataFrame, event: Event, **which) -> Share | None:
     **CAME_THROUGH,
 )
 @children("children that hang: {by}, {interpreter}", frame=GUARDS, over=OF_GUARDS, **HANGS)
-def share(runs: pd.DataFrame, column: str, value, **which) -> Share | None:
-    """Children whose `column` has this value; None if no child told it."""
+def share(runs: pd.DataFrame, column: str, value, **which) -> Share | str | None:
+    """Children whose `column` has this value; None, or why, if no child told it."""
     return share_of(runs, lambda rows: rows[column] == value, **which) if column in runs else None
 
 
 @children("children that start otherwise than with forkserver: {interpreter}", frame=FORK, over=OF_PAIR)
-def otherwise(runs: pd.DataFrame, interpreter: str) -> Share | None:
+def otherwise(runs: pd.DataFrame, interpreter: str) -> Share | str | None:
     """Children whose default start method is another than forkserver."""
     by_default = share(runs, interpreter=interpreter, **BY_DEFAULT)
-    return by_default and Share(by_default.trials - by_default.events, by_default.trials)
+    if not isinstance(by_default, Share):
+        return by_default
+    return Share(by_default.trials - by_default.events, by_default.trials)
 
 
 @number("ms until a handler runs: {how}, {interpreter}", frame=SIGNALS, over=OF_SIGNALS, column="ms")

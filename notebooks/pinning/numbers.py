@@ -20,9 +20,9 @@ WORKS = {"a native call": e.NATIVE, "Python": e.PYTHON}
 PLACED = {"a core each": e.APART, "one core": e.ONE_CORE}
 MOVING = {"not pinned": e.FREE, "a core each": e.APART}
 DECISIVE = {"throughput": e.DECISIVE_THROUGHPUT, "latency": e.DECISIVE_LATENCY}
-# What two threads that nobody pinned were, where both had to do with one core. Together they then had less than the
-# middle between one core and two.
-SHARED, A_CORE_EACH = "not pinned, one core shared", 1.5
+# Where two threads that nobody pinned had to do with one core: there they had less than this share of the CPU time that
+# they have with a core each, the middle between one core and two.
+SHARED, OF_A_CORE_EACH = "not pinned, one core shared", 0.75
 COPY_SHARED = f"{e.AGAIN}, one core shared"
 LEFT_ALONE = {"each with a core": e.FREE, "one core shared": SHARED}
 NO_PINNING = (
@@ -41,10 +41,13 @@ def by_class(speeds: pd.DataFrame) -> pd.DataFrame:
     """The same rows, where two threads that nobody pinned have a placement of their own if they shared a core. What one
     of them gets done then is about half, so that the mean of all processes would be the value of none. With the GIL two
     threads of Python have one core's time anyway."""
-    if "had" not in speeds:
+    if speeds.empty:
         return speeds
+    of_process = pd.MultiIndex.from_frame(speeds[["interpreter", "work", "process"]])
+    apart = (speeds.placement == e.APART) & (speeds.threads == 2)
+    most = speeds.had.set_axis(of_process)[apart.to_numpy()].reindex(of_process).to_numpy()
     at_once = (speeds.threads == 2) & ~((speeds.interpreter == GIL) & (speeds.work == e.PYTHON))
-    shared = at_once & (speeds.had < A_CORE_EACH)
+    shared = at_once & (speeds.had < OF_A_CORE_EACH * most)
     names = {e.FREE: SHARED, e.AGAIN: COPY_SHARED}
     return speeds.assign(placement=speeds.placement.mask(shared, speeds.placement.replace(names)))
 
