@@ -195,6 +195,16 @@ def test_where_nothing_can_be_pinned_claim_and_sentences_say_so():
     assert "nothing is known of everything on one core" in said["remedies"]
 
 
+def test_what_goes_with_the_client_is_a_share_of_what_one_core_gains(monkeypatch):
+    found = {numbers.ON_ONE_CORE: [11e3, 9e3, 10e3], numbers.APART: [210, 190, 200], numbers.CONVOY: [90, 110, 100]}
+    monkeypatch.setattr(numbers, "rates", lambda session, case: np.array(found[case], float))
+    share = numbers.with_the_client(None)
+    assert share.interval.value == pytest.approx(9_800 / 9_900)
+    assert share.interval.low > 0.98
+    found[numbers.ON_ONE_CORE] = found[numbers.CONVOY]
+    assert numbers.with_the_client(None) == "one core gains nothing here"
+
+
 # ---- the exercises ----
 
 

@@ -151,7 +151,7 @@ def mean(runs: pd.DataFrame, column: str = "ns", unit: float = 1, **which) -> Lo
     one=IS_KEPT,
     other=IS_MADE,
     column="rows_per_s",
-    **FIRST,
+    again=False,
 )
 @number("way in: {tool}, made / kept, {interpreter}", frame=WAYS, over=OF_TOOLS, one=IS_MADE, other=IS_KEPT)
 @number(

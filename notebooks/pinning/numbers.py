@@ -140,7 +140,7 @@ def losing(races: pd.DataFrame, interpreter: str, placement: str) -> Estimate | 
 
 def frame(session: Session, title: str, label: str, work: str) -> pd.DataFrame:
     """The processes of an experiment, in which a case that no claim asks for has fewer."""
-    return by_class(session.frame(title if (label, work) in DECISIVE[title] else f"{title}, further cases"))
+    return session.frame(title if (label, work) in DECISIVE[title] else f"{title}, further cases")
 
 
 @number(
@@ -162,14 +162,14 @@ def frame(session: Session, title: str, label: str, work: str) -> pd.DataFrame:
     other=e.FREE,
 )
 def throughput(session: Session, label: str, work: str, placement: str, other: str) -> Estimate | None:
-    speeds = frame(session, "throughput", label, work)
+    speeds = by_class(frame(session, "throughput", label, work))
     return over(speeds, "per_s", placement, other, interpreter=label, work=work, threads=2)
 
 
 @number("processes in which two threads share a core, {work}, not pinned: {label}", over={"work": WORKS, "label": PAIR})
 def sharing(session: Session, label: str, work: str) -> Share | None:
     """Processes in which two threads that nobody pinned shared a core, where there was one for each of them."""
-    speeds = frame(session, "throughput", label, work)
+    speeds = by_class(frame(session, "throughput", label, work))
     which = {"interpreter": label, "work": work, "threads": 2}
     shared, each = (len(column(speeds, "per_s", placement=placement, **which)) for placement in (SHARED, e.FREE))
     can_pin = len(column(speeds, "per_s", placement=e.APART, **which))
