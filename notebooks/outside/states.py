@@ -23,7 +23,7 @@ STATES = {"made": False, "kept": True}
 ONCE, NEVER = {"count": 1}, {"count": 0}
 MADE, KEPT, BY_VIEW = ({"column": column} for column in ("ns", "kept", "by_view"))
 IS_MADE, IS_KEPT = ({"kept": is_kept} for is_kept in STATES.values())
-FIRST, AGAIN = ({"again": again} for again in (False, True))
+AGAIN = {"column": "again"}
 ROWS = "rows per second"
 WITHOUT_GIL, WITH_GIL = {"interpreter": FREE_THREADED}, {"interpreter": GIL}
 # What happened before, and how often; and how often it did over never.
@@ -151,7 +151,6 @@ def mean(runs: pd.DataFrame, column: str = "ns", unit: float = 1, **which) -> Lo
     one=IS_KEPT,
     other=IS_MADE,
     column="rows_per_s",
-    again=False,
 )
 @number("way in: {tool}, made / kept, {interpreter}", frame=WAYS, over=OF_TOOLS, one=IS_MADE, other=IS_KEPT)
 @number(
@@ -204,15 +203,14 @@ def middle(runs: pd.DataFrame, unit: float = 1, **which) -> Estimate | None:
 
 def controls(session: Session) -> list[Control]:
     """Equal cases under two names: a state made and ended, and a state that is kept, at twenty rows in a callback."""
-    after = {"column": "again"}, MADE
     found = {
         (END, f"a state made, again / made, on {label}"): over(
-            ends(session), *after, interpreter=label, event=e.THREADS, count=1
+            ends(session), AGAIN, MADE, interpreter=label, event=e.THREADS, count=1
         )
         for label in PAIR
     }
-    kept = IS_KEPT | {"rows": e.ROWS[-1], "column": "rows_per_s"}
+    kept = IS_KEPT | {"rows": e.ROWS[-1]}
     for build, which in RUN_AS.items():
         name = f"rows per second with a kept state, again / kept, on {build}"
-        found[ROWS, name] = over(session.frame(ROWS), AGAIN, FIRST, **kept, **which)
+        found[ROWS, name] = over(session.frame(ROWS), AGAIN, {"column": "rows_per_s"}, **kept, **which)
     return [Control("A/A of cases", what, title, one) for (title, what), one in found.items() if one]

@@ -84,7 +84,8 @@ def test_several_threads_attach_in_each_way(before, label):
 @pytest.mark.parametrize("number", experiment.ROWS)
 def test_rows_are_counted_with_a_new_state_and_a_kept_one(label, number):
     rows = result_of(label, experiment.rows_per_s, {"rows": number, **FOLDER})
-    assert [(row["kept"], row["again"]) for row in rows if row["rows_per_s"] > 0] == [*experiment.STATES]
+    assert [row["kept"] for row in rows if row["rows_per_s"] > 0] == [False, True]
+    assert rows[1]["again"] > 0
 
 
 def test_no_thread_for_an_answer_is_an_error():
