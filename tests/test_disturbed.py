@@ -298,7 +298,7 @@ def test_a_neighbour_that_stays_is_said_and_withholds_nothing(session, busy, mon
     assert session.disturbed("calls").is_most
     check = controls.disturbed(session, "calls")
     assert check.passed
-    assert check.found.endswith("more than half, and all are shown: a neighbour")
+    assert check.found.endswith("of each case the quieter half is shown: a neighbour")
 
 
 def test_what_nothing_probed_says_so(session, busy, monkeypatch):

@@ -1,6 +1,7 @@
 """Processes of an experiment as rows of a table: which of them count, and what each brought."""
 
 import json
+import statistics
 from collections import Counter
 
 from ffilab.measure import neighbour, noise
@@ -59,14 +60,26 @@ def mostly_lost(places: list[list[dict]]) -> set[str]:
 
 
 def chosen(places: list[list[dict]], whole: set[str]) -> list[dict]:
-    """Of each place the process that was not disturbed, under the number of the planned one. Where there is none,
-    nothing; but the planned one, if its case is among those that are kept `whole`."""
+    """Of each place the process that was not disturbed, under the number of the planned one.
+
+    Where there is none, nothing; but of a case that is kept `whole` the one that had least company, if it had no more
+    than half of the others of its case.
+    """
+    quietest = [min(tries, key=company_of) for tries in places]
+    by_case: dict[str, list[float]] = {}
+    for line in quietest:
+        by_case.setdefault(case_of(line), []).append(company_of(line))
     kept = []
-    for tries in places:
-        clean = [line for line in tries if not noise.disturbed(line)]
-        if clean or case_of(tries[0]) in whole:
-            kept.append({**(clean or tries)[0], "process": tries[0]["process"]})
+    for tries, best in zip(places, quietest):
+        case, clean = case_of(best), [line for line in tries if not noise.disturbed(line)]
+        if clean or (case in whole and company_of(best) <= statistics.median(by_case[case])):
+            kept.append({**(clean or [best])[0], "process": tries[0]["process"]})
     return kept
+
+
+def company_of(child: dict) -> float:
+    """The share of a process's time in which its cores had a neighbour; 0 where that is not known."""
+    return child.get("company", 0.0)
 
 
 def case_of(child: dict) -> str:

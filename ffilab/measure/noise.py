@@ -83,6 +83,9 @@ def disturbed_in_words(found: Disturbed, word: str, what: str) -> str:
     """Describe what was disturbed. what: "blocks", "processes"; word: what disturbed most of them."""
     if not found.again and not found.left_out:
         return f"none of {found.planned} {what} was disturbed"
+    if found.is_most and word == NEIGHBOUR:
+        shown = "more than half; of each case the quieter half is shown"
+        return f"{found.left_out} of {found.planned} {what} stayed disturbed, {shown}: {word}"
     if found.is_most:
         return f"{found.left_out} of {found.planned} {what} stayed disturbed, more than half, and all are shown: {word}"
     return f"{found.again} of {found.planned} {what} were measured again, {found.left_out} left out: {word}"
