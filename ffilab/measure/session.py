@@ -140,9 +140,13 @@ class Measuring(Session):
         return self.frame(title)
 
     def _lost(self, title: str, planned: list[Planned], order: random.Random) -> list[Planned]:
-        """The processes of an experiment that were disturbed each time, in random order."""
+        """The processes of an experiment that were disturbed each time, in random order; none if it was by a neighbour
+        who is there most of the time."""
         places = by_place(self.record.processes(title))
         lost = [planned[tries[0]["process"]] for tries in places if all(map(noise.disturbed, tries))]
+        if 2 * len(lost) > len(planned) and self.record.disturbed_by(title) == noise.NEIGHBOUR:
+            # Whoever is there most of the time would be met again.
+            return []
         order.shuffle(lost)
         return lost
 
