@@ -58,9 +58,9 @@ def cut(lines: list[dict]) -> list[dict]:
         if line["kind"] == "end":
             # It is that of the whole record; tests change what is left, too.
             line.pop("sha256", None)
-        if line["kind"] == "block":
-            # Of so few batches none can be spared for a neighbour; what becomes of them has tests of its own.
-            line.pop("probes", None)
+        # Of so few batches and processes none can be spared for a neighbour; what becomes of them has tests of its own.
+        line.pop("probes", None)
+        line.pop("cores", None)
         too_late = (
             ("restart" in line and line["restart"] not in restarts)
             or line.get("block", 0) >= BLOCKS
