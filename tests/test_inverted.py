@@ -33,7 +33,6 @@ TRUE_OF_BOTH = {
     ("balm", "figure 0 of balm-batches-figure"): AS_A_WHOLE,
     ("balm", "memory-bound-free-threaded"): "factors of both directions, and no string dearer by a tenth",
     ("balm", "memory-bound-gil"): "factors of both directions, and no string dearer by a tenth",
-    ("convoy", "strangers"): "of many loads in reverse order, these keep their side",
     (
         "critical_sections",
         "section-mutex",
@@ -42,7 +41,7 @@ TRUE_OF_BOTH = {
     ("outside", "states-bridge"): AS_A_WHOLE,
     ("outside", "states-bridge-free"): AS_A_WHOLE,
     ("outside", "states-others"): "what other states add is nothing either way",
-    ("outside", "states-together"): AS_A_WHOLE,
+    ("pinning", "one-core"): "both kinds of work are slower, and change places",
     ("pinning", "could-find"): "what could be found is of the noise",
     ("races", "figure 0 of races-crowds-shown"): "it counts runs without overlap, whatever others lost",
 }

@@ -89,7 +89,8 @@ def test_a_claim_of_a_chapter_that_was_not_measured_reads_well():
     for claim in all_claims():
         unmeasured = {**ledger.judge(claim, None), "stale": ["the notebook"]}
         assert [line for line in ledger.in_lines(unmeasured) if faults(line)] == [], claim.id
-        assert faults(card(unmeasured)) == [], claim.id
+        # Facts have no card.
+        assert claim.fact or faults(card(unmeasured)) == [], claim.id
 
 
 @pytest.mark.parametrize(
