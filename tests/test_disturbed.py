@@ -15,6 +15,7 @@ from ffilab.judge import controls
 from ffilab.measure import neighbour, noise, runner
 from ffilab.measure import session as sessions
 from ffilab.measure.case import Outcome, Step
+from ffilab.measure.children import case_of, chosen
 from ffilab.measure.plan import controls as arms_of_controls
 from ffilab.run import machine
 from ffilab.setup.catalogue import FREE_THREADED, GIL
@@ -299,6 +300,17 @@ def test_a_neighbour_that_stays_is_said_and_withholds_nothing(session, busy, mon
     check = controls.disturbed(session, "calls")
     assert check.passed
     assert check.found.endswith("of each case the quieter half is shown: a neighbour")
+
+
+def test_a_neighbour_leaves_as_many_as_an_interval_takes():
+    def child(process, company):
+        return {"process": process, "interpreter": "", "factors": {}, "company": company}
+
+    two_clean = [[child(number, company)] for number, company in enumerate((0.0, 0.9, 0.0, 0.4, 0.0))]
+    assert [line["process"] for line in chosen(two_clean[:4], set())] == [0, 2, 3]
+    assert [line["process"] for line in chosen(two_clean, set())] == [0, 2, 4]
+    noisy = [[child(number, company)] for number, company in enumerate((0.9, 0.5, 0.8, 0.6, 0.7, 0.4, 0.0, 0.95))]
+    assert [line["process"] for line in chosen(noisy, {case_of(noisy[0][0])})] == [1, 3, 5, 6]
 
 
 def test_what_nothing_probed_says_so(session, busy, monkeypatch):

@@ -1,11 +1,12 @@
 """Processes of an experiment as rows of a table: which of them count, and what each brought."""
 
 import json
-import statistics
 from collections import Counter
 
 from ffilab.measure import neighbour, noise
 
+# An interval takes so many (`estimates.MIN_VALUES`).
+LEAST = 3
 # Columns that say how a process went.
 HOW = ("process", "round", "ended")
 
@@ -62,19 +63,29 @@ def mostly_lost(places: list[list[dict]]) -> set[str]:
 def chosen(places: list[list[dict]], whole: set[str]) -> list[dict]:
     """Of each place the process that was not disturbed, under the number of the planned one.
 
-    Where there is none, nothing; but of a case that is kept `whole` the one that had least company, if it had no more
-    than half of the others of its case.
+    Where there is none, nothing; but of a case that is kept `whole` the planned one. If it was a neighbour that
+    disturbed it, the quietest ones of its case stay: as many as an interval takes, and half of a whole case.
     """
-    quietest = [min(tries, key=company_of) for tries in places]
-    by_case: dict[str, list[float]] = {}
-    for line in quietest:
-        by_case.setdefault(case_of(line), []).append(company_of(line))
-    kept = []
-    for tries, best in zip(places, quietest):
-        case, clean = case_of(best), [line for line in tries if not noise.disturbed(line)]
-        if clean or (case in whole and company_of(best) <= statistics.median(by_case[case])):
+    limits, kept = limits_of(places, whole), []
+    for tries in places:
+        clean, best = [line for line in tries if not noise.disturbed(line)], min(tries, key=company_of)
+        case, by_neighbour = case_of(best), noise.disturbed(best) == noise.NEIGHBOUR
+        if clean or (company_of(best) <= limits[case] if by_neighbour else case in whole):
             kept.append({**(clean or [best])[0], "process": tries[0]["process"]})
     return kept
+
+
+def limits_of(places: list[list[dict]], whole: set[str]) -> dict[str, float]:
+    """How much company the processes of each case may have had that stay though a neighbour disturbed them."""
+    by_case: dict[str, list[float]] = {}
+    for tries in places:
+        least = min(tries, key=company_of)
+        clean = any(not noise.disturbed(line) for line in tries)
+        by_case.setdefault(case_of(least), []).append(0.0 if clean else company_of(least))
+    return {
+        case: sorted(company)[min(len(company), max(LEAST, -(-len(company) // 2) if case in whole else 0)) - 1]
+        for case, company in by_case.items()
+    }
 
 
 def company_of(child: dict) -> float:
