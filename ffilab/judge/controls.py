@@ -3,9 +3,8 @@ else ran.
 
 A control withholds a number only if it shows a bias: equal arms that differ, or one per cent of work that is measured
 as another. It says nothing of precision, as an interval says that itself; but one that could have found nothing has not
-passed. What was disturbed has been measured again,
-or is left out (measure/noise.py); a number of which more than half stayed disturbed is withheld. All controls of a
-chapter share one level.
+passed. What was disturbed has been measured again, or is left out (measure/noise.py); a number of which more than half
+stayed disturbed is withheld, unless by a neighbour. All controls of a chapter share one level.
 """
 
 import math

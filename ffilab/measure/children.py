@@ -63,8 +63,9 @@ def mostly_lost(places: list[list[dict]]) -> set[str]:
 def chosen(places: list[list[dict]], whole: set[str]) -> list[dict]:
     """Of each place the process that was not disturbed, under the number of the planned one.
 
-    Where there is none, nothing; but of a case that is kept `whole` the planned one. If it was a neighbour that
-    disturbed it, the quietest ones of its case stay: as many as an interval takes, and half of a whole case.
+    Where there is none, nothing; but of a case that is kept `whole` the one that had least company. If it was a
+    neighbour that disturbed it, the quietest ones of its case stay: as many as an interval takes, and half of a whole
+    case.
     """
     limits, kept = limits_of(places, whole), []
     for tries in places:

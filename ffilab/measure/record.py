@@ -133,8 +133,17 @@ class Record:
         """The processes of the last run of an experiment, in the order of running, each with its `company`. Raises
         KeyError if there is none."""
         run = self._last(title)["run"]
-        lines = [line for line in self.children if (line["title"], line["run"]) == (title, run)]
-        return with_company(lines) if self.sifted else lines
+        # Judging asks for them once for each number and each check; a process more changes the company of all.
+        asked = title, run, len(self.children)
+        if asked not in self._processes:
+            lines = [line for line in self.children if (line["title"], line["run"]) == (title, run)]
+            self._processes[asked] = with_company(lines) if self.sifted else lines
+        return self._processes[asked]
+
+    @cached_property
+    def _processes(self) -> dict:
+        """The processes that were asked for so far."""
+        return {}
 
     def _last(self, title: str) -> dict:
         runs = [line for line in self.experiments if line["title"] == title]
