@@ -111,7 +111,7 @@ def judge(claim: Claim, given: Given | None) -> dict:
     row["qualifier"] = "; ".join(filter(None, (verdict.qualifier, limit)))
     row["parts"] = [
         {
-            "part": rule.title,
+            "part": rule.part,
             "number": rule.number,
             "kind": type(rule).__name__.lower(),
             "experiment": rule.experiment,

@@ -37,8 +37,7 @@ class Answer:
 class Rule:
     """What all kinds have.
 
-    number: its name among those of its chapter. part: the part of the claim that it decides, in words;
-    where it is empty, `number` stands for it. experiment: one of EXPERIMENTS. hard: why `quick` seldom decides it, or
+    number: its name among those of its chapter. part: the part of the claim that it decides, in words. experiment: one of EXPERIMENTS. hard: why `quick` seldom decides it, or
     why its margin is narrow, where that is so (tests/test_characteristics.py).
     """
 
@@ -50,10 +49,6 @@ class Rule:
     by_interval: ClassVar[bool] = True
     # What must be handed in: an estimate with an interval, or counted runs.
     counts: ClassVar[bool] = False
-
-    @property
-    def title(self) -> str:
-        return self.part or self.number
 
     @property
     def decides(self) -> bool:
@@ -172,7 +167,7 @@ class Side(Rule):
         smallest = f"{self.bound:g}, the smallest effect of interest"
         if not interval.excludes(self.null):
             return f"the interval contains {self.null:g}, no effect, and {smallest}"
-        return f"the side is clear; the interval contains {smallest}"
+        return f"there is an effect, of open size: the interval contains {smallest}"
 
 
 @dataclass(frozen=True)

@@ -91,13 +91,6 @@ def names(row: dict) -> list[str]:
     return list(dict.fromkeys([*(part["number"] for part in row["parts"]), *row["numbers"]]))
 
 
-def title(part: dict, name: str) -> str:
-    """Title a part that stands under its number, without repeating the number's name."""
-    return ledger.part_title(
-        part | {"part": "the side" if part["kind"] == "side" else "the claim"} if part["part"] == name else part
-    )
-
-
 def refuted(row: dict) -> list[dict]:
     """Return the parts that are answered with no and have a number."""
     return [
@@ -121,7 +114,6 @@ FOR_CARDS = {
     "most_unfolded": MOST_UNFOLDED,
     "most_said": MOST_SAID,
     "names": names,
-    "title": title,
     "refuted": refuted,
     "qualified": qualified,
     "since": since,
@@ -135,6 +127,8 @@ FOR_CARDS = {
     "kinds": {
         "not_measurable": verdicts.NOT_MEASURABLE,
         "by_construction": verdicts.BY_CONSTRUCTION,
+        # Counts of runs say more than their share, 0 or 1.
+        "events": ("occurs", "never"),
         "counted": (verdicts.MIXED, verdicts.HOLDS_SO_FAR, verdicts.FAILS_SO_FAR),
     },
 }

@@ -103,8 +103,9 @@ def share_of(runs: pd.DataFrame, event: Event, **which) -> Share | str | None:
 )
 @children("children that hang: {by}, {interpreter}", frame=GUARDS, over=OF_GUARDS, **HANGS)
 def share(runs: pd.DataFrame, column: str, value, **which) -> Share | str | None:
-    """Children whose `column` has this value; None, or why, if no child told it."""
-    return share_of(runs, lambda rows: rows[column] == value, **which) if column in runs else None
+    """Children whose `column` has this value; why, or None, if no child told it."""
+    tellers = runs if column in runs else runs.iloc[:0]
+    return share_of(tellers, lambda rows: rows[column] == value, **which)
 
 
 @children("children that start otherwise than with forkserver: {interpreter}", frame=FORK, over=OF_PAIR)

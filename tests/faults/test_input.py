@@ -206,12 +206,12 @@ def test_a_clone_that_cannot_be_written(monkeypatch):
 
 # Claims.
 
-GOOD = '{kind = "side", number = "x", direction = "above", null = 1.0, interest = 0.1}'
+GOOD = '{kind = "side", number = "x", part = "y", direction = "above", null = 1.0, interest = 0.1}'
 HEAD = 'id = "X1"\nwhere = "w"\nclaim = "c"\npublished = "p"\n'
 
 
 def rule(**changed):
-    words = {"kind": '"side"', "number": '"x"', "direction": '"above"', "null": "1.0", "interest": "0.1"} | changed
+    words = {"kind": '"side"', "number": '"x"', "part": '"y"', "direction": '"above"', "null": "1.0", "interest": "0.1"} | changed
     return "{" + ", ".join(f"{key} = {value}" for key, value in words.items() if value is not None) + "}"
 
 
@@ -220,7 +220,7 @@ def one(test=GOOD, head="", entry=HEAD):
 
 
 def size(**changed):
-    words = {"kind": '"size"', "number": '"x"', "null": "1.0", "published": "1.2", "margin": "0.25"} | changed
+    words = {"kind": '"size"', "number": '"x"', "part": '"y"', "null": "1.0", "published": "1.2", "margin": "0.25"} | changed
     return f"{GOOD}, {{" + ", ".join(f"{key} = {value}" for key, value in words.items()) + "}"
 
 
@@ -232,21 +232,22 @@ MISTAKES = {
     "NaN as a number": (one(rule(null="nan")), "finite number"),
     "a text as a number": (one(rule(null='"1"')), "finite number"),
     "a margin of 1e9 around a published size": (one(size(margin="1e9")), "below 1"),
-    "a margin that everything meets": (one('{kind = "equal", number = "x", null = 1.0, margin = 5}'), "no larger"),
+    "a margin that everything meets": (one('{kind = "equal", number = "x", part = "y", null = 1.0, margin = 5}'), "no larger"),
     "a margin on the wrong side that everything meets": (one(rule(interest="-1e9")), "less than `null`"),
-    "a rate of more than all": (one('{kind = "never", number = "x", rate = 1.5}'), "between 0 and 1"),
-    "a rate of none": (one('{kind = "occurs", number = "x", rate = 0}'), "between 0 and 1"),
-    "no rate": (one('{kind = "occurs", number = "x"}'), "`rate`"),
+    "a rate of more than all": (one('{kind = "never", number = "x", part = "y", rate = 1.5}'), "between 0 and 1"),
+    "a rate of none": (one('{kind = "occurs", number = "x", part = "y", rate = 0}'), "between 0 and 1"),
+    "no rate": (one('{kind = "occurs", number = "x", part = "y"}'), "`rate`"),
     "no kind": (one(rule(kind=None)), "`kind`: side, size"),
     "a truth as a number": (one(rule(null="true")), "`null`: a finite number"),
     "no interest": (one(rule(interest=None)), "`interest`"),
     "an experiment that is none": (one(rule(experiment='"run"')), "as run, corrected or beside"),
-    "no margin": (one('{kind = "equal", number = "x", null = 1.0}'), "`margin`"),
+    "no margin": (one('{kind = "equal", number = "x", part = "y", null = 1.0}'), "`margin`"),
     "a margin below nothing": (one(size(margin="-1")), "not negative"),
     "a rounding below nothing": (one(size(rounding="-1")), "not negative"),
     "a rule that stands twice": (one(f"{GOOD}, {GOOD}"), "twice"),
     "no number": (one('{kind = "occurs"}'), "number"),
-    "a number without a name": (one('{kind = "occurs", number = 3}'), "number"),
+    "no part": (one('{kind = "occurs", number = "x", rate = 0.1}'), "`part`"),
+    "a number without a name": (one('{kind = "occurs", number = 3, part = "y"}'), "number"),
     "no tests": (one(""), "needs tests"),
     "no id": (one(entry=HEAD.replace('id = "X1"\n', "")), "needs `id`: an id such as A1"),
     "a chapter that is not there": (one(head='uses = ["loader"]'), "no such chapter"),
@@ -276,7 +277,7 @@ def test_claims(tmp_path, mistake):
 
 
 def test_good_claims(tmp_path):
-    for text in (one(), one(size()), one('{kind = "never", number = "x", rate = 0.1}'), one(rule(interest="-0.1"))):
+    for text in (one(), one(size()), one('{kind = "never", number = "x", part = "y", rate = 0.1}'), one(rule(interest="-0.1"))):
         assert len(claims.read_claims(written(tmp_path, text), "c").claims) == 1
 
 
