@@ -1,0 +1,58 @@
+"""The locks of book/locks.md: each file as the page quotes it, compiled with its tool's locked version, and tried."""
+
+import os
+import shutil
+
+import pytest
+
+from ffilab.measure.case import program
+from ffilab.run.paths import NATIVE, ROOT
+from ffilab.setup import installed
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
+
+LOCKS = ROOT / "book" / "locks"
+TOOLS = sorted(path.parent.name for path in LOCKS.glob("*/build.sh"))
+HANGS = "pybind11_attached"
+# nanobind's lock is none where there is a GIL.
+ALONE = {(tool, label) for tool in TOOLS for label in (GIL, FREE_THREADED)} - {("nanobind", GIL)}
+
+
+def tried(tool, label, folder, cargo, limit_s):
+    """How the program ended that tries a tool's lock, and what it printed."""
+    copy = folder / tool / label
+    shutil.copytree(LOCKS, copy)
+    environment = {
+        "PATH": f"{os.path.dirname(installed.load(BY_LABEL[label]).python)}:{os.environ['PATH']}",
+        "CARGO_NET_OFFLINE": "true",
+        "CARGO_TARGET_DIR": str(cargo / label),
+    }
+    built, _, error = program(["sh", "-ec", 'cd "$0" && . ./build.sh', copy / tool], 300, environment)
+    assert built == "ok", error
+    return program(["sh", "-c", 'cd "$0" && exec python ../try_it.py', copy / tool], limit_s, environment)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("label", [GIL, FREE_THREADED])
+@pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool != HANGS])
+def test_a_lock_comes_through(tool, label, tmp_path, tmp_path_factory):
+    if tool == "pyo3" and not shutil.which("cargo"):
+        pytest.skip("written in Rust, and there is no cargo here")
+    ended, out, error = tried(tool, label, tmp_path, tmp_path_factory.getbasetemp() / "cargo", 120)
+    assert ended == "ok", error
+    assert out.startswith("came through")
+    if (tool, label) in ALONE:
+        assert out.strip() == "came through, one alone inside"
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("label", [GIL, FREE_THREADED])
+def test_the_six_lines_hang(label, tmp_path, tmp_path_factory):
+    ended, out, _ = tried(HANGS, label, tmp_path, tmp_path_factory.getbasetemp() / "cargo", 20)
+    assert (ended, out) == ("timeout", "")
+
+
+def test_the_page_quotes_every_file_and_pins_what_is_locked():
+    page = (ROOT / "book" / "locks.md").read_text()
+    assert [tool for tool in TOOLS if f"locks/{tool}/" not in page] == []
+    wanted = (LOCKS / "pyo3" / "Cargo.toml").read_text().partition('pyo3 = "=')[2].partition('"')[0]
+    assert f'name = "pyo3"\nversion = "{wanted}"' in (NATIVE / "boundary" / "pyo3" / "crates.lock").read_text()
