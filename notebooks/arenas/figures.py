@@ -22,7 +22,6 @@ UNITS = {
     "short-lived processes": "ms for an empty process",
     "tight memory limit": "MiB at the peak",
     "high thread count": "MiB at the end",
-    "high thread count, all freed": "MiB at the end",
     "fork-heavy": "MiB of a child's own",
 }
 # MiB, by condition and build.

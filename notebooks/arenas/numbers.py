@@ -46,7 +46,6 @@ DECIDES = {
     "short-lived processes": "ms",
     "tight memory limit": "peak",
     "high thread count": "grown",
-    "high thread count, all freed": "grown",
     "fork-heavy": "private",
 }
 BESIDE = {LATENCY: "p50", SERVER: "soon"}
@@ -62,7 +61,6 @@ RATINGS = {
     "short-lived processes": "★ ○ ○",
     "tight memory limit": "○ ★ △",
     "high thread count": "× ○ ○",
-    "high thread count, all freed": "× ○ ○",
     "fork-heavy": "○ ★ ○",
 }
 
@@ -240,9 +238,9 @@ def at_once_released(session: Session) -> Estimate | str | None:
     return against(session, ratio, "at_once", (GIL, RELEASED), (GIL, MEET))
 
 
-@number(f"held by glibc, {TOUCHED}, 64 arenas allowed / as many as here: {{label}}", over={"label": PAIR})
-def held_with_more_arenas(session: Session, label: str) -> Estimate | str | None:
-    return against(session, ratio, "held", (label, WIDE_MEET), (label, MEET))
+@number(f"held by glibc, {TOUCHED}, 64 arenas allowed / as many as here: {FREE_THREADED}")
+def held_with_more_arenas(session: Session) -> Estimate | str | None:
+    return against(session, ratio, "held", (FREE_THREADED, WIDE_MEET), (FREE_THREADED, MEET))
 
 
 @number(f"huge pages where objects are − all of them, {NONE}: {FREE_THREADED}", frame=TALK)
@@ -353,25 +351,25 @@ GROWS = {
 BY_FACTOR = {"Python threads": MOST / FEWEST, "native threads": MANY / FEW}
 
 
-def held_in(cells: pd.DataFrame, build: str, corners: Corners) -> np.ndarray:
+def held_in(cells: pd.DataFrame, corners: Corners) -> np.ndarray:
     """Mean logarithm of what glibc holds in two cells of ours, process by process."""
+    ours = chosen(cells, together=True, build=FREE_THREADED)
     both = [
-        np.log(chosen(cells, together=True, build=build, python_threads=p, native_threads=n).held.to_numpy(dtype=float))
-        for p, n in corners
+        np.log(chosen(ours, python_threads=p, native_threads=n).held.to_numpy(dtype=float)) for p, n in corners
     ]
     return np.mean([one[: min(map(len, both))] for one in both], axis=0)
 
 
-def times_held(cells: pd.DataFrame, build: str, grows: str) -> Location | None:
+def times_held(cells: pd.DataFrame, grows: str) -> Location | None:
     """What glibc holds with the most threads of a kind over that with the fewest, over both numbers of the other
     kind."""
-    logs = less(*(held_in(cells, build, corners) for corners in GROWS[grows]))
+    logs = less(*(held_in(cells, corners) for corners in GROWS[grows]))
     return Location.of(logs, log=True) if len(logs) else None
 
 
-def exponent(cells: pd.DataFrame, build: str, grows: str) -> Location | None:
+def exponent(cells: pd.DataFrame, grows: str) -> Location | None:
     """By which power of a number of threads what glibc holds grows: 1 of each is a product."""
-    times, by = times_held(cells, build, grows), math.log(BY_FACTOR[grows])
+    times, by = times_held(cells, grows), math.log(BY_FACTOR[grows])
     return times and replace(times, centre=times.centre / by, error=times.error / by, log=False)
 
 
@@ -382,14 +380,14 @@ def amplified(cells: pd.DataFrame, build: str) -> Estimate | None:
     return ratio(*(cell.amplification.to_numpy() for cell in both))
 
 
-KINDS = {"build": (FREE_THREADED, e.KEEPING), "grows": tuple(GROWS)}
+KINDS = {"grows": tuple(GROWS)}
 
 
-@number("amplification at 24 × 200 / at 2 × 10: {build}", make=amplified, over={"build": KINDS["build"]})
-@number("power of {grows} by which what glibc holds grows: {build}", make=exponent, over=KINDS)
-@number("held by glibc, most {grows} / fewest: {build}", make=times_held, over=KINDS)
-def of_grid(session: Session, make: Callable, build: str, **of_cells) -> Estimate | str | None:
-    return make(grid(session.frame(GRID)), build, **of_cells) or not_built(session, FREE_THREADED)
+@number("amplification at 24 × 200 / at 2 × 10: {build}", make=amplified, over={"build": (FREE_THREADED, e.KEEPING)})
+@number("power of {grows} by which what glibc holds grows: {FREE_THREADED}", make=exponent, over=KINDS)
+@number("held by glibc, most {grows} / fewest: {FREE_THREADED}", make=times_held, over=KINDS)
+def of_grid(session: Session, make: Callable, **of_cells) -> Estimate | str | None:
+    return make(grid(session.frame(GRID)), **of_cells) or not_built(session, FREE_THREADED)
 
 
 # ---- growth over time
@@ -465,7 +463,7 @@ def scenarios(runs: pd.DataFrame) -> pd.DataFrame:
         part = chosen(runs, scenario=SAME.get(name, name))
         if value in ("grown", "idle", "peak"):
             part = grown(part)
-        elif name == LATENCY and "clock p50" in part:
+        elif name == LATENCY:
             slow = part["p99.9"]
             part = part.assign(clock=part["clock p99.9"] / slow, **{"p99.9": slow - part["clock p50"]})
             part["p50"] -= part["clock p50"]
