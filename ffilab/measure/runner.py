@@ -82,7 +82,7 @@ class Restart:
         else:
             log, padding = self._logs / f"workers-{plan.name}.log", self._order.randrange(PAGE_BYTES)
             layout = self.drawn.get(interpreter.label)
-            worker = self.workers[place] = Worker(interpreter, group, log, layout, padding, gil)
+            worker = self.workers[place] = Worker(interpreter, group, log, layout, padding, gil, plan.wall_s or 0)
             worker.load(arms, self.cpu, self._order)
             if group in plan.kept:
                 self._kept[place] = worker
@@ -99,8 +99,9 @@ class Restart:
             )
         if facts["free_threaded"] and facts["gil_enabled"] and not gil:
             raise UserError(
-                f"An arm of {plan.name!r} turned the GIL of {interpreter.name} back on: the module that it imports "
-                "does not declare itself GIL-free, and its times would not be those of a free-threaded build."
+                f"{', '.join(arm.name for arm in arms)} turned the GIL of {interpreter.name} back on"
+                f"{worker.culprit()}, which does not declare that it can do without: its times would not be those of a "
+                "free-threaded build. Measure it with `--gil on`, or name a module that does."
             )
 
     def worker(self, label: str, arm: Arm) -> Worker:

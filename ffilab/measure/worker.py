@@ -12,11 +12,13 @@ ARGUMENTS is a JSON object, and so is ARM: the arguments of `make`. `serve` spea
 own, so that nothing an arm prints can be mistaken for an answer:
 
     {"op": "load", "cpu": core to stay on or null, "arms": {name: ARM}, "gaps": [[bytes, …], …]}
-        -> {"facts": {...}, "missing": {name: reason}}, or {"error": why it cannot stay there}
+        -> {"facts": {...}, "missing": {name: reason}, "first_ns": {name: of its first pass}},
+        or {"error": why it cannot stay there}
     {"op": "pin", "cpu": core to move to or null}
         -> {}, or {"error": the same}
     {"op": "time", "arm": name, "loops": n}
-        -> {"ns": elapsed, "probes": [ns, …], "cpu_s": CPU seconds of this process so far}, or {"error": what it raised}
+        -> {"ns": elapsed, "probes": [ns, …], "cpu_s": CPU seconds of this process so far, "gil_enabled": is it on},
+        or {"error": what it raised}
 
 Each order has a "number", and its answer the same one: what an arm that forked, or an earlier batch, answers is not
 taken for it.
@@ -28,8 +30,10 @@ counts.
 It ends when its orders end.
 """
 
+import gc
 import importlib.util
 import json
+import keyword
 import os
 import resource
 import sys
@@ -43,6 +47,8 @@ PRE_ROLL = 32
 # Into so many parts a batch is cut by probes.
 PARTS = 4
 PROBE_LOOPS = 1_000
+OURS = "_of_the_book"
+LONGEST_ERROR = 300
 
 
 def load(path, modules={}):
@@ -71,23 +77,32 @@ class Statement:
     of the loop.
 
     own_loop: it runs once for all loops, and is given their number as `loops`.
+    The garbage collector is off, as in `timeit`, unless the setup switches it on.
     """
 
     def __init__(self, statement, setup, uses, own_loop):
         before = vars(used(uses))
         self.names, self.own_loop = dict(before), own_loop
-        exec(compile(setup, "<setup>", "exec"), self.names)
+        gc.disable()
+        try:
+            exec(compile(setup, "<setup>", "exec"), self.names)
+        finally:
+            collects = gc.isenabled()
+            gc.enable()
         assigned = [name for name, value in self.names.items() if before.get(name, before) is not value]
-        self.names["_names"] = self.names
-        local = "; ".join(f"{name} = _names[{name!r}]" for name in assigned + ["loops"] * own_loop)
+        names = [name for name in assigned if name.isidentifier() and not keyword.iskeyword(name)]
+        # A name that no reader has.
+        self.names[OURS] = self.names, gc.enable
+        local = [f"{name} = {OURS}[0][{name!r}]" for name in names + ["loops"] * own_loop] + [f"{OURS}[1]()"] * collects
         # `timeit` would count the lines of its template too.
         compile(statement, "<statement>", "exec")
-        self.timer = timeit.Timer(statement, local or "pass", time.perf_counter_ns, self.names)
+        self.timer = timeit.Timer(statement, "; ".join(local) or "pass", time.perf_counter_ns, self.names)
         # What it raises shows here.
-        self.timeit(1)
+        self.first_ns = self.timeit(1)
 
     def timeit(self, loops):
-        self.names["loops"] = loops
+        if self.own_loop:
+            self.names["loops"] = loops
         return self.timer.timeit(1 if self.own_loop else loops)
 
 
@@ -103,7 +118,9 @@ def call(file, function, arguments):
 
 
 def error_in_words(error):
-    return f"{type(error).__name__}: {error}"
+    """The name of an exception and what it says, on one line of a length that can be read."""
+    said = " ".join(str(error)[:LONGEST_ERROR].split())
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def gil_enabled():
@@ -172,9 +189,10 @@ def serve(orders, results):
                 gaps.append([bytes(size) for size in gap])
                 try:
                     arms[name] = make(**arm)
-                except Exception as error:
+                except BaseException as error:
                     missing[name] = error_in_words(error)
-            answer({"facts": facts(), "missing": missing})
+            first = {name: getattr(made, "first_ns", 0) for name, made in arms.items()}
+            answer({"facts": facts(), "missing": missing, "first_ns": first})
         elif order["op"] == "pin":
             answer({})
         else:
@@ -183,11 +201,12 @@ def serve(orders, results):
                     # Untimed: what another worker left in the caches is gone before the clock starts.
                     arms[order["arm"]].timeit(order["loops"] // PRE_ROLL)
                 elapsed, probes = batch(arms[order["arm"]], order["loops"])
-            except Exception as error:
+            except BaseException as error:
                 answer({"error": error_in_words(error)})
                 continue
             cpu = resource.getrusage(resource.RUSAGE_SELF)
-            answer({"ns": elapsed, "probes": probes, "cpu_s": round(cpu.ru_utime + cpu.ru_stime, 4)})
+            spent = round(cpu.ru_utime + cpu.ru_stime, 4)
+            answer({"ns": elapsed, "probes": probes, "cpu_s": spent, "gil_enabled": gil_enabled()})
 
 
 def case(file, function, arguments):

@@ -4,7 +4,9 @@ import contextlib
 import json
 import os
 import random
+import re
 import select
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -17,8 +19,10 @@ from ffilab.setup.installed import Installed
 from ffilab.setup.layouts import Layout, as_installed
 
 WORKER = Path(__file__).with_name("worker.py")
-LOAD_TIMEOUT_S = 60
-BATCH_TIMEOUT_S = 30
+# To make arms, and for a batch; longer where a run may last longer.
+TIMEOUT_S = 60
+# Of what a process prints so much is kept.
+MOST_PRINTED = 10_000_000
 PAGE_BYTES = 4096
 # Some two objects of each size that CPython keeps pools of.
 SMALL, SMALL_BYTES = 64, 480
@@ -31,7 +35,7 @@ class WorkerFailed(Exception):
 
 class Worker:
     """One measured process. layout: what it runs, see layouts.py. padding: bytes by which its environment is longer.
-    gil: with the GIL switched on in a free-threaded build."""
+    gil: with the GIL switched on in a free-threaded build. limit_s: it is waited for so long, or for TIMEOUT_S."""
 
     def __init__(
         self,
@@ -41,8 +45,10 @@ class Worker:
         layout: Layout | None = None,
         padding: int = 0,
         gil: bool = False,
+        limit_s: float = 0,
     ):
         self.name = f"{interpreter.label}/{group}"
+        self.limit_s = max(TIMEOUT_S, limit_s)
         self.log = log
         # CPU seconds that it has used, as it says itself.
         self.cpu_s = 0.0
@@ -85,23 +91,23 @@ class Worker:
             ) from None
         self._buffer = b""
 
-    def ask(self, timeout_s: float, **order) -> dict:
+    def ask(self, **order) -> dict:
         """Send one order, wait for its answer. Raises WorkerFailed."""
+        what = order.get("arm", "")
         self._orders += 1
         try:
             os.write(self._commands, (json.dumps({"number": self._orders, **order}) + "\n").encode())
         except BrokenPipeError:
-            raise WorkerFailed(self._death()) from None
-        deadline = time.monotonic() + timeout_s
+            raise WorkerFailed(self._death(what)) from None
+        deadline = time.monotonic() + self.limit_s
         while b"\n" not in self._buffer:
             ready, _, _ = select.select([self._answers], [], [], max(0, deadline - time.monotonic()))
             if not ready:
-                raise WorkerFailed(
-                    f"worker {self.name} did not answer within {timeout_s:g} s at {order['op']} {order.get('arm', '')}"
-                )
+                doing = f"a batch of {what!r}" if what else "its setup and first pass"
+                raise WorkerFailed(f"on {self.name} {doing} took longer than {self.limit_s:g} s")
             chunk = os.read(self._answers, 1 << 16)
             if not chunk:
-                raise WorkerFailed(self._death())
+                raise WorkerFailed(self._death(what))
             self._buffer += chunk
         line, _, self._buffer = self._buffer.partition(b"\n")
         try:
@@ -123,13 +129,12 @@ class Worker:
         """
         shuffled = order.sample(arms, len(arms))
         gaps = [[order.randrange(PAGE_BYTES), *(order.randrange(SMALL_BYTES) for _ in range(SMALL))] for _ in shuffled]
-        self.loaded = self.ask(
-            LOAD_TIMEOUT_S, op="load", cpu=cpu, arms={a.name: described(a, self._layout) for a in shuffled}, gaps=gaps
-        )
+        described_arms = {arm.name: described(arm, self._layout) for arm in shuffled}
+        self.loaded = self.ask(op="load", cpu=cpu, arms=described_arms, gaps=gaps)
         self._must_stay_on(cpu, self.loaded)
 
     def move(self, cpu: int | None) -> None:
-        self._must_stay_on(cpu, self.ask(LOAD_TIMEOUT_S, op="pin", cpu=cpu))
+        self._must_stay_on(cpu, self.ask(op="pin", cpu=cpu))
 
     def _must_stay_on(self, cpu: int | None, answer: dict) -> None:
         if "error" in answer:
@@ -137,10 +142,15 @@ class Worker:
 
     def time(self, arm: str, loops: int) -> dict:
         asked = time.perf_counter_ns()
-        answer = self.ask(BATCH_TIMEOUT_S, op="time", arm=arm, loops=loops)
+        answer = self.ask(op="time", arm=arm, loops=loops)
         passed = time.perf_counter_ns() - asked
+        # It is open for appending: what comes later begins anew.
+        if self.log.stat().st_size > MOST_PRINTED:
+            os.truncate(self.log, 0)
         if "error" in answer:
             raise WorkerFailed(f"{arm} on {self.name} ended in {answer['error']}")
+        if answer["gil_enabled"] and not self.loaded["facts"]["gil_enabled"]:
+            raise WorkerFailed(f"{arm} on {self.name} turned the GIL back on{self.culprit()}")
         ns = answer.get("ns")
         if not isinstance(ns, int) or ns <= 0:
             raise WorkerFailed(
@@ -154,12 +164,19 @@ class Worker:
         self.cpu_s = answer["cpu_s"]
         return answer
 
-    def _death(self) -> str:
+    def culprit(self) -> str:
+        """The module that turned the GIL on, as CPython's warning names it: `, by importing 'mine'`, or nothing."""
+        named = re.findall(r"has been enabled to load module '(.*?)'", self.log.read_text(errors="replace"))
+        return f", by importing {named[-1]!r}" if named else ""
+
+    def _death(self, what: str) -> str:
         try:
             code = self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:
-            code = "unknown"
-        return f"worker {self.name} died with exit code {code}; its output is in {self.log}"
+            code = 0
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        kept = f"; what it printed is in {self.log}" if self.log.stat().st_size else ""
+        return f"the process {f'of {what!r} ' if what else ''}on {self.name} {how}{kept}"
 
     def close(self) -> None:
         os.close(self._commands)

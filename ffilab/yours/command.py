@@ -32,8 +32,11 @@ class Amount(click.ParamType):
 
     def convert(self, value, param, context):
         word = str(value).strip()
-        unit = next(unit for unit in self.units if word.endswith(unit))
+        # The longest first: ms is no s.
+        unit = max((unit for unit in self.units if word.endswith(unit)), key=len, default=None)
         try:
+            if unit is None:
+                raise ValueError
             amount = float(word.removesuffix(unit)) * self.units[unit]
         except ValueError:
             amount = -1.0
@@ -42,9 +45,10 @@ class Amount(click.ParamType):
         raise UserError(f"{param.opts[-1]} is {value!r}: say it as in {self.like}.")
 
 
-SHARE = Amount("N%", "1%", {"%": 0.01, "": 0.01})
-SECONDS = Amount("TIME", "60s or 2m", {"m": 60, "s": 1, "": 1})
-OUT = click.Path(dir_okay=False, writable=True)
+# Not without its sign: 0.02 may mean 2 % or 0.02 %.
+SHARE = Amount("N%", "1%", {"%": 0.01})
+SECONDS = Amount("TIME", "60s, 2m or 1h", {"h": 3600, "m": 60, "s": 1, "ms": 0.001, "": 1})
+OUT = click.Path(dir_okay=False)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -95,7 +99,18 @@ def time(statements, setup, pythons, file, names, gil, to, seconds, no_pin, reco
     """
     from ffilab.yours.comparing import compare
 
-    arms = arms_of(statements, "\n".join(setup), file, names)
+    # Whatever the terminal lacks: the result is not lost for a character.
+    sys.stdout.reconfigure(errors="replace")
+    arms, sides = arms_of(statements, "\n".join(setup), file, names), max(1, len(pythons)) * (1 + (gil == "both"))
+    if limit is not None and len(arms) * sides < 2:
+        raise UserError("--fail-if-slower has nothing to compare with: give a second statement, or a second --python.")
+    for option, output in {"--json": record, "--pyperf": pyperf}.items():
+        if output is not None:
+            must_be_writable(option, output)
+    if record and pyperf and Path(record).resolve() == Path(pyperf).resolve():
+        raise UserError("--json and --pyperf name one file: give each its own.")
+    if ignored := sorted(name for name in os.environ if name.startswith("PYTHON")):
+        click.echo(f"  Not passed on to what is measured: {', '.join(ignored)}.", err=True)
     result = compare(
         arms,
         pythons,
@@ -105,14 +120,52 @@ def time(statements, setup, pythons, file, names, gil, to, seconds, no_pin, reco
         pin=not no_pin,
         quiet=not sys.stderr.isatty(),
     )
-    click.echo(str(result))
+    # First: what fails while it is printed costs nothing then.
     if record:
         result.save(record)
-    if pyperf:
-        click.echo(f"For pyperf: {', '.join(map(str, result.save_pyperf(pyperf)))}")
+    files = result.save_pyperf(pyperf) if pyperf else []
+    click.echo(str(result))
+    if files:
+        click.echo(f"For pyperf: {', '.join(map(str, files))}")
     if limit is not None:
         click.echo(result.gate(limit))
         sys.exit(int("yes" in result.slower(limit).values()))
+
+
+def must_be_writable(option: str, name: str) -> None:
+    """Raises UserError if a file cannot be written, before anything is measured."""
+    path = Path(name)
+    if not name.strip() or name == "-":
+        raise UserError(f"{option} is {name!r}: name a file.")
+    try:
+        if path.exists():
+            path.open("ab").close()
+        else:
+            tempfile.TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        raise UserError(f"{option} names {name}, which cannot be written ({error.strerror}): name another file.") from None
+
+
+def left_out(tree: ast.Module) -> list[str]:
+    """What is called as a benchmark and is none that can be timed, with the reason."""
+    found = []
+    at_top = {id(node) for node in tree.body}
+    for node in ast.walk(tree):
+        names = [node.name] if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else []
+        names += [name.id for name in getattr(node, "targets", []) if isinstance(name, ast.Name)]
+        for name in [name for name in names if name.startswith(BENCH)]:
+            if isinstance(node, ast.AsyncFunctionDef):
+                found.append(f"{name} (it is async: nobody awaits it)")
+            elif id(node) not in at_top or not isinstance(node, ast.FunctionDef):
+                found.append(f"{name} (it is no function at the top of the file)")
+            elif needs_arguments(node):
+                found.append(f"{name} (it needs arguments)")
+    return found
+
+
+def needs_arguments(function: ast.FunctionDef) -> bool:
+    its = function.args
+    return len(its.posonlyargs + its.args) > len(its.defaults) or None in its.kw_defaults
 
 
 def arms_of(statements: tuple[str, ...], setup: str, file: str | None, names: tuple[str, ...]) -> list:
@@ -130,9 +183,13 @@ def arms_of(statements: tuple[str, ...], setup: str, file: str | None, names: tu
             raise UserError(f"{file} is no Python ({error}): correct it.") from None
         uses = FILE.format(folder=str(path.parent), file=str(path))
         if not statements:
-            functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+            functions = [
+                node.name for node in tree.body if isinstance(node, ast.FunctionDef) and not needs_arguments(node)
+            ]
             called = [name for name in functions if name.startswith(BENCH)]
             statements = tuple(f"{name}()" for name in called)
+            if others := left_out(tree):
+                click.echo(f"  Left out: {', '.join(others)}.", err=True)
     if not statements:
         raise UserError(f"There is nothing to time: give a statement, or a --file with functions `{BENCH}…()`.")
     if len(names) > len(statements):
@@ -168,11 +225,15 @@ def run(verbs: click.Group, stopped: str, mistake: int) -> None:
         end(str(error))
     except MemoryError:
         end("there is not enough memory: end what else is running, and run the same command again.")
+    except click.NoSuchOption as error:
+        end(f"{error.format_message()} A statement that begins with - stands behind --: ffilab time -- \"-x\" \"+x\"")
     except click.ClickException as error:
         end(error.format_message())
+    except SystemExit:
+        raise
     except BaseException as error:
-        # Not KeyboardInterrupt alone: in the middle of an import of C code it comes out as an ImportError.
-        if interrupts:
+        # In the middle of an import of C code it comes out as an ImportError. What comes later has a reason of its own.
+        if interrupts and isinstance(error, KeyboardInterrupt | click.Abort | ImportError):
             sys.stderr.write(f"\nffilab: {stopped}.\n")
             sys.exit(130)
         if not isinstance(error, Exception):
@@ -205,6 +266,7 @@ def kept_traceback() -> str:
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="ffilab")
 def installed():
     """Compare the speed of Python code."""
 

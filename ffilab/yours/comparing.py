@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import site
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -15,6 +16,7 @@ from ffilab.measure.workers import WorkerFailed
 from ffilab.run import settings
 from ffilab.run.budget import Budget
 from ffilab.run.errors import UserError
+from ffilab.run.progress import say
 from ffilab.setup.installed import Installed
 from ffilab.setup.layouts import Pool
 from ffilab.yours import pythons as known
@@ -29,13 +31,17 @@ FROM_RESTARTS, AGAIN_AFTER = 10, 1.1
 MOST_BLOCKS, RESTART_S = 20, 1.0
 LONGEST_NAME = 40
 ON = ", with the GIL"
+# A first pass that takes so many times as long as later ones, and as many ns, is no warm-up alone.
+USED_UP, LEAST_NS, PASSES = 20, 20_000, 3
+WHY = "does it use up what the setup made, or keep what it once found? Only later passes are timed."
+LIMITS = "A setup, and a batch, may take a minute, or as long as --time; a statement may not end its process."
 # Modules of the folder where it is started are found, behind those of the environments: these are what is compared.
 HERE = "import sys\nsys.path.append({!r})\n"
 
 
 def compare(
-    arms: Iterable[Arm | str],
-    pythons: Sequence[str | Path] = (),
+    arms: Iterable[Arm | str] | str,
+    pythons: Sequence[str | Path] | str = (),
     *,
     to: float = 0.01,
     seconds: float = 60.0,
@@ -46,7 +52,7 @@ def compare(
     """Time arms on Pythons, interleaved in one run; return a `Result`. The first arm on the first Python is the
     baseline.
 
-    arms: `Arm`s, or statements. pythons: paths, names on PATH, folders of virtual environments; this Python, if none
+    arms: `Arm`s, or statements; one statement may stand alone. pythons: paths, names on PATH, folders of virtual environments; this Python, if none
     are given.
     to: end when the interval of each ratio reaches no further than this to each side; 0 for never. seconds: end after
     this time.
@@ -55,7 +61,11 @@ def compare(
     Raises UserError, in one sentence, where something cannot be measured. After Ctrl-C the result is of what was
     measured.
     """
-    interpreters = known.found(pythons or [sys.executable])
+    if gil not in ("off", "on", "both"):
+        raise UserError(f"gil is {gil!r}: say off, on or both.")
+    # A text is a sequence of texts, too.
+    arms, named = ([given] if isinstance(given, str) else list(given) for given in (arms, pythons))
+    interpreters = known.found(named or [sys.executable])
     arms = with_gil(prepared(arms), interpreters, gil)
     if not arms:
         raise UserError("There is nothing to time: give a statement.")
@@ -64,7 +74,7 @@ def compare(
     if quiet:
         settings.tell(progress=str(folder / "progress.json"))
     try:
-        blocks = tried(arms, interpreters, pool, folder)
+        blocks = tried(arms, interpreters, pool, folder, seconds)
         # Not at the top: it takes a second, and a mistake is to be told at once.
         from ffilab.yours.result import Result, width
 
@@ -98,7 +108,9 @@ def prepared(arms: Iterable[Arm | str]) -> list[Arm]:
     """The reader's arms, each by a name of its own: their modules are found, and they run beside each other."""
     here, taken, found = HERE.format(os.getcwd()), {EMPTY, *(arm.name for arm in controls())}, []
     for arm in arms:
-        arm = Arm(short(arm), arm) if isinstance(arm, str) else arm
+        arm = Arm(short(arm), arm) if isinstance(arm, str) else replace(arm, name=known.plain(arm.name))
+        if not arm.name or not (arm.file or arm.statement.strip()):
+            raise UserError("A name or a statement is empty: give each statement, and no name or a whole one.")
         found.append(replace(arm, name=known.free(arm.name, taken), beside=YOURS, uses=here + arm.uses))
         taken.add(found[-1].name)
     return found
@@ -106,7 +118,10 @@ def prepared(arms: Iterable[Arm | str]) -> list[Arm]:
 
 def short(statement: str) -> str:
     """A statement as its own name."""
-    line = known.plain(statement)
+    return cut(known.plain(statement))
+
+
+def cut(line: str) -> str:
     return line if len(line) <= LONGEST_NAME else f"{line[: LONGEST_NAME - 1]}…"
 
 
@@ -126,11 +141,23 @@ def with_gil(arms: list[Arm], interpreters: dict[str, Installed], gil: str) -> l
     return [*(replace(arm, interpreters=others) for arm in arms if others), *on]
 
 
-def tried(arms: list[Arm], interpreters: dict[str, Installed], pool: Pool, folder: Path) -> int:
+def way_out(reason: str) -> str:
+    """What mends a statement that ended in this."""
+    if "No module named" in reason:
+        # What -I takes away.
+        apart = [name for name in ("PYTHONPATH",) if os.environ.get(name)]
+        apart += ["your user site"] if site.ENABLE_USER_SITE and os.path.isdir(site.getusersitepackages()) else []
+        return "install it there" + (f" ({' and '.join(apart)} do not count here)" if apart else "")
+    if "IndentationError" in reason or "unexpected EOF" in reason or "expected an indented block" in reason:
+        return "correct it; each argument is a statement of its own, and one of several lines is one argument"
+    return "correct it"
+
+
+def tried(arms: list[Arm], interpreters: dict[str, Installed], pool: Pool, folder: Path, seconds: float) -> int:
     """Make and run each arm for a moment; return how many blocks a restart may have. Raises UserError with what went
     wrong."""
     moment = Budget(YOURS, 1, 1, 0, BATCH_MS, scale=1, repeats=1)
-    trial = plan("trial", arms, list(interpreters), moment, with_controls=False)
+    trial = plan("trial", arms, list(interpreters), moment, with_controls=False, wall_s=seconds)
     try:
         restart = runner.Restart(
             trial, interpreters, drawn={label: lots[0] for label, lots in pool.items()}, logs=folder
@@ -138,11 +165,21 @@ def tried(arms: list[Arm], interpreters: dict[str, Installed], pool: Pool, folde
         try:
             for label, reasons in restart.missing.items():
                 for arm, reason in reasons.items():
-                    what = "install it there" if "No module named" in reason else "correct it"
-                    raise UserError(f"{arm!r} cannot be timed on {label} ({reason.rstrip('.')}): {what}.")
-            passes = [restart.worker(label, arm).time(arm.name, 1)["ns"] / 1e9 for label, arm in restart.cells]
+                    raise UserError(f"{arm!r} cannot be timed on {label} ({reason.rstrip('.')}): {way_out(reason)}.")
+            passes = []
+            for label, arm in restart.cells:
+                worker = restart.worker(label, arm)
+                later = min(worker.time(arm.name, 1)["ns"] for _ in range(PASSES))
+                first = worker.loaded["first_ns"][arm.name]
+                if first > max(USED_UP * later, LEAST_NS):
+                    say(f"  The first pass of {arm.name!r} took {first / later:.0f} times as long as later ones: {WHY}")
+                passes.append(later / 1e9)
         finally:
             restart.close()
     except WorkerFailed as failure:
-        raise UserError(f"It cannot be timed: {failure}.") from None
+        for arm in arms if len(arms) > 1 else ():
+            # Which of them was it? Alone, it says so itself.
+            tried([arm], interpreters, pool, folder, seconds)
+        which = f"{arms[0].name!r}" if len(arms) == 1 else "Together, they"
+        raise UserError(f"{which} cannot be timed: {failure}. {LIMITS}") from None
     return max(1, min(MOST_BLOCKS, int(RESTART_S / sum(max(BATCH_MS / 1e3, each) for each in passes))))

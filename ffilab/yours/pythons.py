@@ -2,6 +2,7 @@
 the book."""
 
 import json
+import os
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -65,7 +66,8 @@ def found(named) -> dict[str, Installed]:
         facts = probed(python, word)
         version = ".".join(map(str, facts["release"])) + ("t" if facts["free_threaded"] else "")
         folder = Path(word).expanduser()
-        named = folder.resolve() if folder.is_dir() else Path(facts["environment"])
+        # Not where a link leads to: what was typed is its name.
+        named = folder.absolute() if folder.is_dir() else Path(facts["environment"])
         # A virtual environment's name; its parent's, where it is called as they all are.
         named = named.parent if named.name in (".venv", "venv", "env", ".env") else named
         label = free(named.name or version, pythons)
@@ -80,7 +82,8 @@ def found(named) -> dict[str, Installed]:
 def executable(word: str) -> Path:
     """The executable that a word names. Raises UserError if there is none."""
     path = Path(word).expanduser()
-    program = shutil.which(path / "bin" / "python" if path.is_dir() else path)
+    # As it was typed: a Path drops the ./ that keeps it from being looked up on PATH.
+    program = shutil.which(path / "bin" / "python" if path.is_dir() else os.path.expanduser(word))
     if program:
         return Path(program).absolute()
     what = "a folder without bin/python" if path.is_dir() else "neither a program nor a folder"
@@ -92,12 +95,16 @@ def executable(word: str) -> Path:
 
 def probed(python: Path, word: str) -> dict:
     """What a Python says of itself. Raises UserError if it is none that can be measured."""
-    command = [python, "-E", "-s", "-c", PROBE]
+    # -I: nothing of the folder where it is started, such as a json.py, is taken for a module of Python's.
+    command, said = [python, "-I", "-c", PROBE], ""
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, stdin=subprocess.DEVNULL)
+        said = answer.stderr.strip()
         facts = json.loads(answer.stdout)
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        raise UserError(f"{word} does not answer as a Python does: name another one with --python.") from None
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        said = said.splitlines()[-1] if said else "" if isinstance(error, ValueError) else str(error)
+        because = f" ({said})" if said else ""
+        raise UserError(f"{word} does not answer as a Python does{because}: name another one with --python.") from None
     release = ".".join(map(str, facts["release"]))
     if facts["implementation"] != "CPython":
         raise UserError(f"{word} is {facts['implementation']}, and only CPython is measured: name a CPython.")

@@ -15,6 +15,8 @@ from ffilab.judge.statistics import explained, log_ratios, unexplained
 from ffilab.measure.plan import TWINS, YOURS
 from ffilab.measure.record import Record, medians, read_record
 from ffilab.run.errors import UserError
+from ffilab.yours.comparing import cut, short
+from ffilab.yours.pythons import free
 
 Cell = tuple[str, str]
 UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
@@ -52,7 +54,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.2g} %"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """What was measured: times, and their ratios to the first one's, each with its interval. text: the record, as it
     was written."""
@@ -61,9 +63,9 @@ class Result:
     text: bytes
 
     @classmethod
-    def read(cls, path: Path) -> "Result":
+    def read(cls, path: str | Path) -> "Result":
         """From a file that `save` wrote. Raises UserError if it tells nothing."""
-        return cls(read_record(path), path.read_bytes())
+        return cls(read_record(Path(path)), Path(path).read_bytes())
 
     def __post_init__(self):
         if len(self.record.noise.restarts) < MIN_VALUES:
@@ -80,8 +82,19 @@ class Result:
         """What each cell is called: by its arm, its Python, or both, as there are several."""
         labels, arms = ({cell[number] for cell in self.cells} for number in (0, 1))
         if len(labels) == 1:
-            return [arm for _, arm in self.cells]
-        return [label if len(arms) == 1 else f"{arm} on {label}" for label, arm in self.cells]
+            return [self.typed[arm] for _, arm in self.cells]
+        return [label if len(arms) == 1 else f"{self.typed[arm]} on {label}" for label, arm in self.cells]
+
+    @cached_property
+    def typed(self) -> dict[str, str]:
+        """What each arm is called: a statement that is its own name as it was typed, with what a record's names may not
+        have."""
+        names: dict[str, str] = {}
+        for arm in self.record.run["plan"]["arms"]:
+            line = cut(" ".join(arm["statement"].split()))
+            is_own = line and arm["name"].startswith(short(arm["statement"]))
+            names[arm["name"]] = free(line if is_own else arm["name"], names.values())
+        return names
 
     @cached_property
     def times(self) -> dict[str, Interval]:
@@ -161,7 +174,7 @@ class Result:
     def __str__(self) -> str:
         times = list(self.times.values())
         scale, unit = next(((least, unit) for least, unit in UNITS if times[0].value >= least), (1, "ns"))
-        rows = [("", f"{unit} per pass", f"over {self.names[0]}")]
+        rows = [("", f"{unit} per pass", f"over {self.names[0]}" if self.ratios else "")]
         for name, time in self.times.items():
             ratio = wording.text(self.ratios[name]) if name in self.ratios else ""
             rows.append((name, wording.text(time, factor=1 / scale), ratio))
@@ -176,7 +189,10 @@ class Result:
         noise = f"Noise: {self.record.noise.report}."
         if not self.record.run["machine"].get("can_pin", True) and self.record.run["plan"]["pin"]:
             noise += " This system does not allow to keep a process on one core: the intervals are wider for it."
-        return "\n".join([*table, "", *early, *said, "", self.varied(), controlled, noise])
+        told = [*early, *said]
+        return "\n".join([*table, "", *told, *([""] if told else []), self.varied(), controlled, noise])
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"

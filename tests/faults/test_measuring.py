@@ -28,7 +28,7 @@ from tests.helpers import small
 )
 @pytest.mark.usefixtures("quiet_progress", "quiet_machine")
 def test_a_worker_that_fails_costs_one_restart(smoke, tmp_path, monkeypatch, action, reason):
-    monkeypatch.setattr(workers, "BATCH_TIMEOUT_S", 4)
+    monkeypatch.setattr(workers, "TIMEOUT_S", 4)
     given = {"marker": str(tmp_path / "marker"), "action": action}
     arms = [Arm(action, file="tests/helpers/hostile_arms.py", function="once", arguments=given)]
     record = runner.run(plan("faults", arms, [GIL], smoke, 1, False), tmp_path / "run")

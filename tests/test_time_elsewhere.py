@@ -1,0 +1,253 @@
+"""`ffilab time` in other hands: each fault that readers met (a wrong number, a wrong exit code, a lost run), by its kind."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ffilab
+from ffilab.measure.plan import Arm
+from ffilab.measure.workers import Worker
+from ffilab.run.errors import UserError
+from ffilab.run.paths import ROOT
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.setup.installed import load
+from ffilab.yours import command, comparing, pythons
+from tests.helpers.environment import clean_environment
+
+PYTHON = sys.executable
+
+
+def ffilab_time(*words, cwd=None, environment=None, **further):
+    """Run the command as a reader does; nothing is measured where a mistake is told first."""
+    program = "import sys; from ffilab.yours.command import main; sys.exit(main())"
+    told = {**clean_environment(), "FFILAB_TOLD": json.dumps({"alone": True}), **(environment or {})}
+    start = f"import sys; sys.path.insert(0, {str(ROOT)!r}); {program}"
+    command_line = [PYTHON, "-c", start, "time", *map(str, words)]
+    return subprocess.run(command_line, cwd=cwd, env=told, capture_output=True, text=True, timeout=120, **further)
+
+
+def made(*arms, label=GIL):
+    """A worker that has made these arms, and what it answered."""
+    worker = Worker(load(BY_LABEL[label]), "test", Path(os.environ["FFILAB_BUILD"]) / "worker.log")
+    arms = [Arm(name, *words) for name, *words in arms]
+    import random
+
+    worker.load(arms, None, random.Random(0))
+    return worker
+
+
+# ---- what was typed is what is run and shown ----
+
+
+@pytest.mark.parametrize("word", ["./python3", "./mine"])
+def test_a_relative_python_is_that_one(word, tmp_path, monkeypatch):
+    (tmp_path / word).symlink_to(load(BY_LABEL[GIL]).python)
+    monkeypatch.chdir(tmp_path)
+    assert pythons.executable(word) == tmp_path / word
+
+
+def test_a_link_to_a_folder_keeps_its_name(tmp_path):
+    (tmp_path / "releases" / "7" / "bin").mkdir(parents=True)
+    (tmp_path / "releases" / "7" / "bin" / "python").symlink_to(load(BY_LABEL[GIL]).python)
+    (tmp_path / "current").symlink_to(tmp_path / "releases" / "7")
+    assert list(pythons.found([tmp_path / "current"])) == ["current"]
+
+
+# ---- the reader's names are the reader's alone ----
+
+
+@pytest.mark.parametrize("name", ["loops", "_names", "timer", "self"])
+def test_a_name_of_the_setup_is_what_the_setup_says(name):
+    worker = made(("x", f"assert {name} == 10", f"{name} = 10"))
+    try:
+        assert worker.loaded["missing"] == {}
+        assert worker.time("x", 3)["ns"] > 0
+    finally:
+        worker.close()
+
+
+def test_a_name_that_nobody_assigned_is_an_error():
+    worker = made(("x", "loops"), ("y", "_names"), ("z", "pass", "globals()['a b'] = 1"))
+    try:
+        assert {name: reason[:9] for name, reason in worker.loaded["missing"].items()} == dict(x="NameError", y="NameError")
+    finally:
+        worker.close()
+
+
+def test_the_collector_is_as_in_timeit():
+    on, off = "import gc; gc.enable()", "import gc"
+    worker = made(("on", "assert gc.isenabled()", on), ("off", "assert not gc.isenabled()", off))
+    try:
+        assert worker.loaded["missing"] == {}
+    finally:
+        worker.close()
+
+
+# ---- nothing of the reader's folder is taken for Python's own ----
+
+
+@pytest.mark.parametrize("name", ["json", "platform", "types"])
+def test_a_module_beside_the_reader_shadows_nothing(name, tmp_path, monkeypatch):
+    (tmp_path / f"{name}.py").write_text("raise SystemExit('shadowed')")
+    monkeypatch.chdir(tmp_path)
+    assert pythons.probed(Path(load(BY_LABEL[GIL]).python), "it")["implementation"] == "CPython"
+
+
+def test_what_a_program_says_that_is_no_python_is_passed_on(tmp_path):
+    program = tmp_path / "python"
+    program.write_text("#!/bin/sh\necho 'no license' >&2\nexit 1\n")
+    program.chmod(0o755)
+    with pytest.raises(UserError, match=r"does not answer as a Python does \(no license\)"):
+        pythons.probed(program, "it")
+
+
+# ---- outputs are tried before anything is measured ----
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--json", "nowhere/x.jsonl"], "--json names nowhere/x.jsonl, which cannot be written"),
+        (["--pyperf", "nowhere/x"], "--pyperf names nowhere/x, which cannot be written"),
+        (["--json", ""], "--json is '': name a file"),
+        (["--json", "-"], "--json is '-': name a file"),
+        (["--json", "x", "--pyperf", "./x"], "name one file"),
+        (["--json", "/proc/x"], "--json names /proc/x, which cannot be written"),
+        (["--fail-if-slower", "0.02"], "--fail-if-slower is '0.02': say it as in 1%"),
+        (["--time", "1 hour"], "say it as in 60s, 2m or 1h"),
+    ],
+)
+def test_what_cannot_be_written_or_meant_is_said_before_the_run(words, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(comparing, "compare", lambda *_, **__: pytest.fail("it was measured"))
+    with pytest.raises(UserError, match=re.escape(said)):
+        command.time.main([*words, "pass", "1"], standalone_mode=False)
+
+
+@pytest.mark.parametrize(("typed", "seconds"), [("1h", 3600), ("500ms", 0.5), ("2m", 120), ("7", 7)])
+def test_times_are_as_people_type_them(typed, seconds):
+    assert command.SECONDS.convert(typed, None, None) == seconds
+
+
+@pytest.mark.parametrize("words", [["pass"], ["--python", PYTHON, "pass"]])
+def test_a_gate_with_nothing_to_compare_is_a_mistake(words):
+    ended = ffilab_time("--fail-if-slower", "2%", *words)
+    assert ended.returncode == 2
+    assert "nothing to compare with" in ended.stderr
+
+
+def test_a_statement_that_looks_like_an_option_is_told_how(tmp_path):
+    ended = ffilab_time("-9", "1", cwd=tmp_path)
+    assert ended.returncode == 2
+    assert "stands behind --" in ended.stderr
+
+
+def test_a_folder_that_was_removed_is_a_sentence_and_no_finding(tmp_path):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    ended = subprocess.run(
+        ["sh", "-c", f'cd "{gone}" && rmdir "{gone}" && exec "$0" -c "$1" time pass 1', PYTHON,
+         f"import sys; sys.path.insert(0, {str(ROOT)!r}); from ffilab.yours.command import main; main()"],
+        env=clean_environment(), capture_output=True, text=True,
+    )
+    assert ended.returncode == 2
+    assert "Traceback" not in ended.stderr
+
+
+# ---- who dies is named, with the way out ----
+
+
+@pytest.mark.usefixtures("quiet_progress")
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("import sys; sys.exit(3)", r"'import sys; sys.exit\(3\)' cannot be timed on .* \(SystemExit: 3\)"),
+        ("import os; os._exit(3)", r"'import os; os._exit\(3\)' cannot be timed: .* ended with exit code 3"),
+        ("raise KeyboardInterrupt", r"\(KeyboardInterrupt\): correct it"),
+        ("import ctypes; ctypes.string_at(0)", r"was killed by SIGSEGV"),
+        ("for i in range(3):", "each argument is a statement of its own"),
+    ],
+)
+def test_the_statement_that_ends_a_process_is_named(statement, said):
+    with pytest.raises(UserError, match=said):
+        ffilab.compare(["pass", statement])
+
+
+def test_an_error_that_is_long_is_cut():
+    worker = made(("x", 'raise ValueError("a\\nb" * 3000)'))
+    try:
+        assert len(worker.loaded["missing"]["x"]) < 400
+        assert "\n" not in worker.loaded["missing"]["x"]
+    finally:
+        worker.close()
+
+
+def test_the_gil_that_comes_back_later_is_seen(tmp_path):
+    (tmp_path / "undeclared.c").write_text(
+        '#include <Python.h>\nstatic PyModuleDef d = {PyModuleDef_HEAD_INIT, .m_name = "undeclared"};\n'
+        "PyMODINIT_FUNC PyInit_undeclared(void) { return PyModuleDef_Init(&d); }\n"
+    )
+    python = load(BY_LABEL[FREE_THREADED]).python
+    ask = "import sysconfig; print(sysconfig.get_path('include'))"
+    include = subprocess.check_output([python, "-c", ask], text=True).strip()
+    subprocess.run(["cc", "-shared", "-fPIC", f"-I{include}", "undeclared.c", "-o", "undeclared.so"], cwd=tmp_path, check=True)
+    setup = f"import sys; sys.path.append({str(tmp_path)!r}); state = [0]"
+    statement = "state[0] += 1\nif state[0] == 50: import undeclared"
+    worker = made(("x", statement, setup), label=FREE_THREADED)
+    try:
+        with pytest.raises(Exception, match="x on .* turned the GIL back on, by importing 'undeclared'"):
+            worker.time("x", 100)
+    finally:
+        worker.close()
+
+
+# ---- what is left out, used up or empty is said ----
+
+
+def test_benchmarks_that_cannot_be_timed_are_named(tmp_path, capsys):
+    file = tmp_path / "bench.py"
+    file.write_text(
+        "def bench_plain(): pass\n"
+        "def bench_sized(n=3): pass\n"
+        "def bench_needs(n): pass\n"
+        "async def bench_awaited(): pass\n"
+        "class Suite:\n    def bench_method(self): pass\n"
+        "bench_bound = print\n"
+    )
+    assert [arm.name for arm in command.arms_of((), "", str(file), ())] == ["bench_plain", "bench_sized"]
+    said = capsys.readouterr().err
+    assert all(name in said for name in ("bench_needs", "bench_awaited", "bench_method", "bench_bound"))
+
+
+@pytest.mark.usefixtures("quiet_progress")
+@pytest.mark.parametrize(
+    ("setup", "statement"),
+    [("it = iter(range(100_000))", "for _ in it: pass"), ("d = dict.fromkeys(range(50_000))", "while d: d.popitem()")],
+)
+def test_work_that_is_used_up_is_said(setup, statement, capsys, tmp_path):
+    interpreters = pythons.found([GIL])
+    arms = comparing.prepared([Arm("x", statement, setup)])
+    comparing.tried(arms, interpreters, pythons.pool(interpreters), tmp_path, 1)
+    assert "The first pass of 'x' took" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arms", [[Arm("a")], [""], [Arm(" ", "pass")]])
+def test_what_is_empty_is_a_sentence(arms):
+    with pytest.raises(UserError, match="empty"):
+        ffilab.compare(arms)
+
+
+def test_a_text_is_one_statement_and_one_python(monkeypatch):
+    asked = []
+    monkeypatch.setattr(comparing, "prepared", lambda arms: asked.append(arms) or [])
+    monkeypatch.setattr(comparing.known, "found", lambda named: asked.append(named) or {})
+    with pytest.raises(UserError, match="nothing to time"):
+        ffilab.compare("pass", pythons="python3")
+    assert asked == [["python3"], ["pass"]]
+    with pytest.raises(UserError, match="say off, on or both"):
+        ffilab.compare("pass", gil="maybe")
