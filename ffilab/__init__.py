@@ -18,6 +18,11 @@ API = {
 __all__ = list(API)
 
 
+def load_ipython_extension(shell) -> None:
+    """Give IPython and Jupyter the magic `%%ffilab`: `%load_ext ffilab`."""
+    import_module("ffilab.yours.magic").register(shell)
+
+
 def __getattr__(name: str):
     # Not before they are asked for: a worker's side and a chapter import this package too.
     if name in API:

@@ -2,12 +2,15 @@
 
 import json
 import os
+import random
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
 
 import ffilab
 from ffilab.measure.plan import Arm
@@ -16,8 +19,9 @@ from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from ffilab.setup.installed import load
-from ffilab.yours import command, comparing, pythons
+from ffilab.yours import command, comparing, pytest_plugin, pythons
 from tests.helpers.environment import clean_environment
+from tests.test_yours import made_up
 
 PYTHON = sys.executable
 
@@ -35,8 +39,6 @@ def made(*arms, label=GIL):
     """A worker that has made these arms, and what it answered."""
     worker = Worker(load(BY_LABEL[label]), "test", Path(os.environ["FFILAB_BUILD"]) / "worker.log")
     arms = [Arm(name, *words) for name, *words in arms]
-    import random
-
     worker.load(arms, None, random.Random(0))
     return worker
 
@@ -251,3 +253,65 @@ def test_a_text_is_one_statement_and_one_python(monkeypatch):
     assert asked == [["python3"], ["pass"]]
     with pytest.raises(UserError, match="say off, on or both"):
         ffilab.compare("pass", gil="maybe")
+
+
+# ---- where people already work ----
+
+TEST = """
+def old(): return 1
+LIMIT = 3
+def new(): return sum(range(LIMIT))
+
+def test_fast(ffilab):
+    ffilab.not_slower("old()", "new()", limit="2%", seconds=0)
+"""
+
+
+def test_a_notebook_compares_its_lines(monkeypatch):
+    """Names of the notebook go along; a mistake is one sentence of IPython's."""
+    shell = InteractiveShell.instance()
+    shell.run_line_magic("load_ext", "ffilab")
+    asked = []
+    monkeypatch.setattr(comparing, "compare", lambda arms, pythons, **further: asked.append((arms, further)) or "result")
+    shell.run_cell("n = 99\nx = list(range(n))\ndef total(x): return sum(x)")
+    assert shell.run_cell("%%ffilab --time 2s -s 'y = n'\ntotal(x)\n# the other one\nmax(x)").result == "result"
+    ((arms, further),) = asked
+    assert [arm.statement for arm in arms] == ["total(x)", "max(x)"]
+    assert (arms[0].setup, further["seconds"]) == ("y = n", 2)
+    assert all(text in arms[0].uses for text in ("n = 99", "def total(x)", "x = [0, 1,"))
+    for cell, said in {
+        "%%ffilab --time soon\npass": "say it as in",
+        "%%ffilab --json x\npass": "call result.save",
+        "%%ffilab\nshell": "cannot go to a worker",
+    }.items():
+        shell.user_ns["shell"] = object()
+        with pytest.raises(UsageError, match=said):
+            shell.run_cell_magic("ffilab", *cell.removeprefix("%%ffilab").split("\n", 1))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("options", [[], ["-n", "2"]])
+def test_pytest_compares_and_reports(options, tmp_path):
+    (tmp_path / "test_speed.py").write_text(TEST)
+    words = ["-m", "pytest", "-p", "ffilab.yours.pytest_plugin", "-p", "no:cacheprovider", "--junitxml", "out.xml", *options]
+    told = {**clean_environment(), "PYTHONPATH": str(ROOT), "FFILAB_TOLD": json.dumps({"alone": True})}
+    ended = subprocess.run([PYTHON, *words], cwd=tmp_path, env=told, capture_output=True, text=True)
+    # new() takes several times as long as old(): it fails, or the run was too short to tell.
+    assert ended.returncode in (0, 1), ended.stderr
+    assert re.search(r"test_fast: (Failed|Open|Passed): ", ended.stdout) or "too few to tell" in ended.stdout
+    assert "INTERNALERROR" not in ended.stdout
+
+
+def test_a_comparison_fails_on_a_finding_and_reports_what_is_open(monkeypatch, request):
+    """Of results whose truth is known."""
+    comparison = pytest_plugin.Comparison(request)
+    for more, noise, said in ((0.2, 0.01, "Failed"), (0.0, 0.01, "Passed"), (0.03, 0.2, "Open")):
+        monkeypatch.setattr(comparing, "compare", lambda *_, **__: made_up(noise=noise, a=0.0, b=more))
+        if said == "Failed":
+            with pytest.raises(pytest.fail.Exception, match="b takes more than 2 % longer than a"):
+                comparison.not_slower("1", "2")
+        else:
+            comparison.not_slower("1", "2")
+        name, told = request.node.user_properties.pop()
+        assert name == "ffilab"
+        assert told.startswith(said)

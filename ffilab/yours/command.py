@@ -97,12 +97,10 @@ def time(statements, setup, pythons, file, names, gil, to, seconds, no_pin, reco
 
     Modules are found in the environment, then in this folder. PYTHONPATH and other variables PYTHON… do not count.
     """
-    from ffilab.yours.comparing import compare
-
     # Whatever the terminal lacks: the result is not lost for a character.
     sys.stdout.reconfigure(errors="replace")
-    arms, sides = arms_of(statements, "\n".join(setup), file, names), max(1, len(pythons)) * (1 + (gil == "both"))
-    if limit is not None and len(arms) * sides < 2:
+    sides = max(1, len(pythons)) * (1 + (gil == "both"))
+    if limit is not None and len(arms_of(statements, "", file, names)) * sides < 2:
         raise UserError("--fail-if-slower has nothing to compare with: give a second statement, or a second --python.")
     for option, output in {"--json": record, "--pyperf": pyperf}.items():
         if output is not None:
@@ -111,15 +109,7 @@ def time(statements, setup, pythons, file, names, gil, to, seconds, no_pin, reco
         raise UserError("--json and --pyperf name one file: give each its own.")
     if ignored := sorted(name for name in os.environ if name.startswith("PYTHON")):
         click.echo(f"  Not passed on to what is measured: {', '.join(ignored)}.", err=True)
-    result = compare(
-        arms,
-        pythons,
-        to=(0.01 if seconds is None else 0.0) if to is None else to,
-        seconds=(60.0 if to is None else 600.0) if seconds is None else seconds,
-        gil=gil,
-        pin=not no_pin,
-        quiet=not sys.stderr.isatty(),
-    )
+    result = measured(statements, setup, pythons, file, names, gil, to, seconds, no_pin)
     # First: what fails while it is printed costs nothing then.
     if record:
         result.save(record)
@@ -130,6 +120,21 @@ def time(statements, setup, pythons, file, names, gil, to, seconds, no_pin, reco
     if limit is not None:
         click.echo(result.gate(limit))
         sys.exit(int("yes" in result.slower(limit).values()))
+
+
+def measured(statements, setup, pythons, file, names, gil, to, seconds, no_pin, uses: str = ""):
+    """Measure what these options ask for; return a `Result`. uses: source of what statements name elsewhere."""
+    from ffilab.yours.comparing import compare
+
+    return compare(
+        arms_of(statements, "\n".join(setup), file, names, uses),
+        pythons,
+        to=(0.01 if seconds is None else 0.0) if to is None else to,
+        seconds=(60.0 if to is None else 600.0) if seconds is None else seconds,
+        gil=gil,
+        pin=not no_pin,
+        quiet=not sys.stderr.isatty(),
+    )
 
 
 def must_be_writable(option: str, name: str) -> None:
@@ -168,11 +173,13 @@ def needs_arguments(function: ast.FunctionDef) -> bool:
     return len(its.posonlyargs + its.args) > len(its.defaults) or None in its.kw_defaults
 
 
-def arms_of(statements: tuple[str, ...], setup: str, file: str | None, names: tuple[str, ...]) -> list:
+def arms_of(
+    statements: tuple[str, ...], setup: str, file: str | None, names: tuple[str, ...], uses: str = ""
+) -> list:
     """An arm for each statement, or for each benchmark of the file. Raises UserError."""
     from ffilab.yours.comparing import Arm, short
 
-    uses, called = "", [short(statement) for statement in statements]
+    called = [short(statement) for statement in statements]
     if file:
         path = Path(file).absolute()
         try:
@@ -181,7 +188,7 @@ def arms_of(statements: tuple[str, ...], setup: str, file: str | None, names: tu
             raise UserError(f"--file names {file}, which cannot be read: {error.strerror}.") from None
         except (SyntaxError, ValueError) as error:
             raise UserError(f"{file} is no Python ({error}): correct it.") from None
-        uses = FILE.format(folder=str(path.parent), file=str(path))
+        uses += FILE.format(folder=str(path.parent), file=str(path))
         if not statements:
             functions = [
                 node.name for node in tree.body if isinstance(node, ast.FunctionDef) and not needs_arguments(node)

@@ -1,0 +1,47 @@
+"""`%load_ext ffilab`, in IPython and Jupyter: `%%ffilab` compares the lines of a cell, beside `%timeit`."""
+
+import shlex
+
+import click
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+
+from ffilab.run.errors import UserError
+from ffilab.yours import command
+from ffilab.yours.result import Result
+from ffilab.yours.uses import uses_of
+
+# What a shell is told with an exit code or a file; a notebook has the result.
+ELSEWHERE = {"record": "result.save(…)", "pyperf": "result.save_pyperf(…)", "limit": "result.gate(…)"}
+
+
+def compared(line: str, cell: str | None, namespace: dict) -> Result:
+    """Time each line of a cell, or each word of `%ffilab`, against the first; options as of `ffilab time`. Statements
+    may name functions, modules and plain values of the notebook.
+
+    Raises UsageError, which IPython prints as one sentence.
+    """
+    lines = [text.strip() for text in (cell or "").splitlines()]
+    statements = [text for text in lines if text and not text.startswith("#")]
+    try:
+        words = shlex.split(line) + (["--", *statements] if statements else [])
+        options = command.time.make_context("%%ffilab", words).params
+        for option, instead in ELSEWHERE.items():
+            if options.pop(option) is not None:
+                raise UserError(f"This is an option for a shell: call {instead}, with `result = _`.")
+        uses = uses_of(list(options["statements"]), "\n".join(options["setup"]), namespace)
+        return command.measured(**options, uses=uses)
+    except click.ClickException as error:
+        raise UsageError(error.format_message()) from None
+    except (UserError, ValueError) as error:
+        raise UsageError(str(error)) from None
+
+
+def register(shell: InteractiveShell) -> None:
+    """Give a shell the magic."""
+
+    def ffilab(line, cell=None):
+        return compared(line, cell, shell.user_ns)
+
+    ffilab.__doc__ = compared.__doc__
+    shell.register_magic_function(ffilab, "line_cell", "ffilab")
