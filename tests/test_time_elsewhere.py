@@ -76,7 +76,9 @@ def test_a_name_of_the_setup_is_what_the_setup_says(name):
 def test_a_name_that_nobody_assigned_is_an_error():
     worker = made(("x", "loops"), ("y", "_names"), ("z", "pass", "globals()['a b'] = 1"))
     try:
-        assert {name: reason[:9] for name, reason in worker.loaded["missing"].items()} == dict(x="NameError", y="NameError")
+        assert {name: reason[:9] for name, reason in worker.loaded["missing"].items()} == dict(
+            x="NameError", y="NameError"
+        )
     finally:
         worker.close()
 
@@ -153,9 +155,16 @@ def test_a_folder_that_was_removed_is_a_sentence_and_no_finding(tmp_path):
     gone = tmp_path / "gone"
     gone.mkdir()
     ended = subprocess.run(
-        ["sh", "-c", f'cd "{gone}" && rmdir "{gone}" && exec "$0" -c "$1" time pass 1', PYTHON,
-         f"import sys; sys.path.insert(0, {str(ROOT)!r}); from ffilab.yours.command import main; main()"],
-        env=clean_environment(), capture_output=True, text=True,
+        [
+            "sh",
+            "-c",
+            f'cd "{gone}" && rmdir "{gone}" && exec "$0" -c "$1" time pass 1',
+            PYTHON,
+            f"import sys; sys.path.insert(0, {str(ROOT)!r}); from ffilab.yours.command import main; main()",
+        ],
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
     )
     assert ended.returncode == 2
     assert "Traceback" not in ended.stderr
@@ -197,7 +206,9 @@ def test_the_gil_that_comes_back_later_is_seen(tmp_path):
     python = load(BY_LABEL[FREE_THREADED]).python
     ask = "import sysconfig; print(sysconfig.get_path('include'))"
     include = subprocess.check_output([python, "-c", ask], text=True).strip()
-    subprocess.run(["cc", "-shared", "-fPIC", f"-I{include}", "undeclared.c", "-o", "undeclared.so"], cwd=tmp_path, check=True)
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", f"-I{include}", "undeclared.c", "-o", "undeclared.so"], cwd=tmp_path, check=True
+    )
     setup = f"import sys; sys.path.append({str(tmp_path)!r}); state = [0]"
     statement = "state[0] += 1\nif state[0] == 50: import undeclared"
     worker = made(("x", statement, setup), label=FREE_THREADED)
@@ -272,7 +283,9 @@ def test_a_notebook_compares_its_lines(monkeypatch):
     shell = InteractiveShell.instance()
     shell.run_line_magic("load_ext", "ffilab")
     asked = []
-    monkeypatch.setattr(comparing, "compare", lambda arms, pythons, **further: asked.append((arms, further)) or "result")
+    monkeypatch.setattr(
+        comparing, "compare", lambda arms, pythons, **further: asked.append((arms, further)) or "result"
+    )
     shell.run_cell("n = 99\nx = list(range(n))\ndef total(x): return sum(x)")
     assert shell.run_cell("%%ffilab --time 2s -s 'y = n'\ntotal(x)\n# the other one\nmax(x)").result == "result"
     ((arms, further),) = asked
@@ -293,7 +306,17 @@ def test_a_notebook_compares_its_lines(monkeypatch):
 @pytest.mark.parametrize("options", [[], ["-n", "2"]])
 def test_pytest_compares_and_reports(options, tmp_path):
     (tmp_path / "test_speed.py").write_text(TEST)
-    words = ["-m", "pytest", "-p", "ffilab.yours.pytest_plugin", "-p", "no:cacheprovider", "--junitxml", "out.xml", *options]
+    words = [
+        "-m",
+        "pytest",
+        "-p",
+        "ffilab.yours.pytest_plugin",
+        "-p",
+        "no:cacheprovider",
+        "--junitxml",
+        "out.xml",
+        *options,
+    ]
     told = {**clean_environment(), "PYTHONPATH": str(ROOT), "FFILAB_TOLD": json.dumps({"alone": True})}
     ended = subprocess.run([PYTHON, *words], cwd=tmp_path, env=told, capture_output=True, text=True)
     # new() takes several times as long as old(): it fails, or the run was too short to tell.

@@ -148,7 +148,9 @@ def must_be_writable(option: str, name: str) -> None:
         else:
             tempfile.TemporaryFile(dir=path.parent).close()
     except OSError as error:
-        raise UserError(f"{option} names {name}, which cannot be written ({error.strerror}): name another file.") from None
+        raise UserError(
+            f"{option} names {name}, which cannot be written ({error.strerror}): name another file."
+        ) from None
 
 
 def left_out(tree: ast.Module) -> list[str]:
@@ -173,9 +175,7 @@ def needs_arguments(function: ast.FunctionDef) -> bool:
     return len(its.posonlyargs + its.args) > len(its.defaults) or None in its.kw_defaults
 
 
-def arms_of(
-    statements: tuple[str, ...], setup: str, file: str | None, names: tuple[str, ...], uses: str = ""
-) -> list:
+def arms_of(statements: tuple[str, ...], setup: str, file: str | None, names: tuple[str, ...], uses: str = "") -> list:
     """An arm for each statement, or for each benchmark of the file. Raises UserError."""
     from ffilab.yours.comparing import Arm, short
 
@@ -233,7 +233,7 @@ def run(verbs: click.Group, stopped: str, mistake: int) -> None:
     except MemoryError:
         end("there is not enough memory: end what else is running, and run the same command again.")
     except click.NoSuchOption as error:
-        end(f"{error.format_message()} A statement that begins with - stands behind --: ffilab time -- \"-x\" \"+x\"")
+        end(f'{error.format_message()} A statement that begins with - stands behind --: ffilab time -- "-x" "+x"')
     except click.ClickException as error:
         end(error.format_message())
     except SystemExit:

@@ -15,9 +15,7 @@ class Comparison:
     def __init__(self, request: pytest.FixtureRequest):
         self._request = request
 
-    def not_slower(
-        self, old: str, new: str, limit: str = "2%", *, setup: str = "", seconds: float = 20.0, **further
-    ):
+    def not_slower(self, old: str, new: str, limit: str = "2%", *, setup: str = "", seconds: float = 20.0, **further):
         """Fail if `new` certainly takes longer than `old` by more than this share; return the `Result`.
 
         Statements and setup may name functions, modules and plain values of the test's module. What the run cannot
