@@ -354,9 +354,7 @@ BY_FACTOR = {"Python threads": MOST / FEWEST, "native threads": MANY / FEW}
 def held_in(cells: pd.DataFrame, corners: Corners) -> np.ndarray:
     """Mean logarithm of what glibc holds in two cells of ours, process by process."""
     ours = chosen(cells, together=True, build=FREE_THREADED)
-    both = [
-        np.log(chosen(ours, python_threads=p, native_threads=n).held.to_numpy(dtype=float)) for p, n in corners
-    ]
+    both = [np.log(chosen(ours, python_threads=p, native_threads=n).held.to_numpy(dtype=float)) for p, n in corners]
     return np.mean([one[: min(map(len, both))] for one in both], axis=0)
 
 
