@@ -96,13 +96,12 @@ def test_lines_of_cpython_were_read():
 @pytest.mark.full
 def test_lines_of_cpython_say_what_they_said(held):
     """Of another version than the chapter pair's the place alone is known."""
-    with step("the source of CPython") as bar:
-        archive = tarfile.open(sources.fetch(SOURCES[GIL], bar))
     told = []
-    for version, file, first, last in lines_named():
-        text = ""
-        if version == READ["cpython"]:
-            lines = archive.extractfile(f"Python-{version}/{file}").read().decode().splitlines()
-            text = next(filter(None, map(str.strip, lines[first - 1 : last])), "")
-        told.append(f"{place(version, file, first, last)} | {text}".rstrip())
+    with step("the source of CPython") as bar, tarfile.open(sources.fetch(SOURCES[GIL], bar)) as archive:
+        for version, file, first, last in lines_named():
+            text = ""
+            if version == READ["cpython"]:
+                lines = archive.extractfile(f"Python-{version}/{file}").read().decode().splitlines()
+                text = next(filter(None, map(str.strip, lines[first - 1 : last])), "")
+            told.append(f"{place(version, file, first, last)} | {text}".rstrip())
     held(LINES, "\n".join(told) + "\n")

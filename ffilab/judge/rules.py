@@ -37,8 +37,9 @@ class Answer:
 class Rule:
     """What all kinds have.
 
-    number: its name among those of its chapter. part: the part of the claim that it decides, in words. experiment: one of EXPERIMENTS. hard: why `quick` seldom decides it, or
-    why its margin is narrow, where that is so (tests/test_characteristics.py).
+    number: its name among those of its chapter. part: the part of the claim that it decides, in words. experiment: one
+    of EXPERIMENTS. hard: why `quick` seldom decides it, or why its margin is narrow, where that is so
+    (tests/test_characteristics.py).
     """
 
     number: str

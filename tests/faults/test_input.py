@@ -211,7 +211,14 @@ HEAD = 'id = "X1"\nwhere = "w"\nclaim = "c"\npublished = "p"\n'
 
 
 def rule(**changed):
-    words = {"kind": '"side"', "number": '"x"', "part": '"y"', "direction": '"above"', "null": "1.0", "interest": "0.1"} | changed
+    words = {
+        "kind": '"side"',
+        "number": '"x"',
+        "part": '"y"',
+        "direction": '"above"',
+        "null": "1.0",
+        "interest": "0.1",
+    } | changed
     return "{" + ", ".join(f"{key} = {value}" for key, value in words.items() if value is not None) + "}"
 
 
@@ -220,7 +227,14 @@ def one(test=GOOD, head="", entry=HEAD):
 
 
 def size(**changed):
-    words = {"kind": '"size"', "number": '"x"', "part": '"y"', "null": "1.0", "published": "1.2", "margin": "0.25"} | changed
+    words = {
+        "kind": '"size"',
+        "number": '"x"',
+        "part": '"y"',
+        "null": "1.0",
+        "published": "1.2",
+        "margin": "0.25",
+    } | changed
     return f"{GOOD}, {{" + ", ".join(f"{key} = {value}" for key, value in words.items()) + "}"
 
 
@@ -232,7 +246,10 @@ MISTAKES = {
     "NaN as a number": (one(rule(null="nan")), "finite number"),
     "a text as a number": (one(rule(null='"1"')), "finite number"),
     "a margin of 1e9 around a published size": (one(size(margin="1e9")), "below 1"),
-    "a margin that everything meets": (one('{kind = "equal", number = "x", part = "y", null = 1.0, margin = 5}'), "no larger"),
+    "a margin that everything meets": (
+        one('{kind = "equal", number = "x", part = "y", null = 1.0, margin = 5}'),
+        "no larger",
+    ),
     "a margin on the wrong side that everything meets": (one(rule(interest="-1e9")), "less than `null`"),
     "a rate of more than all": (one('{kind = "never", number = "x", part = "y", rate = 1.5}'), "between 0 and 1"),
     "a rate of none": (one('{kind = "occurs", number = "x", part = "y", rate = 0}'), "between 0 and 1"),
@@ -277,7 +294,12 @@ def test_claims(tmp_path, mistake):
 
 
 def test_good_claims(tmp_path):
-    for text in (one(), one(size()), one('{kind = "never", number = "x", part = "y", rate = 0.1}'), one(rule(interest="-0.1"))):
+    for text in (
+        one(),
+        one(size()),
+        one('{kind = "never", number = "x", part = "y", rate = 0.1}'),
+        one(rule(interest="-0.1")),
+    ):
         assert len(claims.read_claims(written(tmp_path, text), "c").claims) == 1
 
 
