@@ -1,4 +1,5 @@
-"""`ffilab time` in other hands: each fault that readers met (a wrong number, a wrong exit code, a lost run), by its kind."""
+"""`ffilab time` in other hands: each fault that readers met, by its kind: a wrong number, a wrong exit code, a lost
+run."""
 
 import json
 import os
@@ -14,7 +15,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import ffilab
 from ffilab.measure.plan import Arm
-from ffilab.measure.workers import Worker
+from ffilab.measure.workers import Worker, WorkerFailed
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
@@ -213,7 +214,7 @@ def test_the_gil_that_comes_back_later_is_seen(tmp_path):
     statement = "state[0] += 1\nif state[0] == 50: import undeclared"
     worker = made(("x", statement, setup), label=FREE_THREADED)
     try:
-        with pytest.raises(Exception, match="x on .* turned the GIL back on, by importing 'undeclared'"):
+        with pytest.raises(WorkerFailed, match="x on .* turned the GIL back on, by importing 'undeclared'"):
             worker.time("x", 100)
     finally:
         worker.close()
@@ -329,7 +330,8 @@ def test_a_comparison_fails_on_a_finding_and_reports_what_is_open(monkeypatch, r
     """Of results whose truth is known."""
     comparison = pytest_plugin.Comparison(request)
     for more, noise, said in ((0.2, 0.01, "Failed"), (0.0, 0.01, "Passed"), (0.03, 0.2, "Open")):
-        monkeypatch.setattr(comparing, "compare", lambda *_, **__: made_up(noise=noise, a=0.0, b=more))
+        result = made_up(noise=noise, a=0.0, b=more)
+        monkeypatch.setattr(comparing, "compare", lambda *_, found=result, **__: found)
         if said == "Failed":
             with pytest.raises(pytest.fail.Exception, match="b takes more than 2 % longer than a"):
                 comparison.not_slower("1", "2")

@@ -52,8 +52,8 @@ def compare(
     """Time arms on Pythons, interleaved in one run; return a `Result`. The first arm on the first Python is the
     baseline.
 
-    arms: `Arm`s, or statements; one statement may stand alone. pythons: paths, names on PATH, folders of virtual environments; this Python, if none
-    are given.
+    arms: `Arm`s, or statements; one statement may stand alone. pythons: paths, names on PATH, folders of virtual
+    environments; this Python, if none are given.
     to: end when the interval of each ratio reaches no further than this to each side; 0 for never. seconds: end after
     this time.
     gil: of free-threaded builds: "off", "on", or "both", to compare them. pin: keep all on one core; not for arms that
