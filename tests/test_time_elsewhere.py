@@ -214,7 +214,7 @@ def test_the_gil_that_comes_back_later_is_seen(tmp_path):
     statement = "state[0] += 1\nif state[0] == 50: import undeclared"
     worker = made(("x", statement, setup), label=FREE_THREADED)
     try:
-        with pytest.raises(WorkerFailed, match="x on .* turned the GIL back on, by importing 'undeclared'"):
+        with pytest.raises(WorkerFailed, match=r"x on .* turned the GIL back on, by importing 'undeclared'"):
             worker.time("x", 100)
     finally:
         worker.close()
