@@ -16,7 +16,6 @@ from ffilab.measure.workers import WorkerFailed
 from ffilab.run import settings
 from ffilab.run.budget import Budget
 from ffilab.run.errors import UserError
-from ffilab.run.progress import say
 from ffilab.setup.installed import Installed
 from ffilab.setup.layouts import Pool
 from ffilab.yours import pythons as known
@@ -172,7 +171,8 @@ def tried(arms: list[Arm], interpreters: dict[str, Installed], pool: Pool, folde
                 later = min(worker.time(arm.name, 1)["ns"] for _ in range(PASSES))
                 first = worker.loaded["first_ns"][arm.name]
                 if first > max(USED_UP * later, LEAST_NS):
-                    say(f"  The first pass of {arm.name!r} took {first / later:.0f} times as long as later ones: {WHY}")
+                    longer = f"took {first / later:.0f} times as long as later ones"
+                    print(f"  The first pass of {arm.name!r} {longer}: {WHY}", file=sys.stderr)
                 passes.append(later / 1e9)
         finally:
             restart.close()

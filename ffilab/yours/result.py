@@ -91,8 +91,9 @@ class Result:
         have."""
         names: dict[str, str] = {}
         for arm in self.record.run["plan"]["arms"]:
-            line = cut(" ".join(arm["statement"].split()))
-            is_own = line and arm["name"].startswith(short(arm["statement"]))
+            statement = arm.get("statement", "")
+            line = cut(" ".join(statement.split()))
+            is_own = line and arm["name"].startswith(short(statement))
             names[arm["name"]] = free(line if is_own else arm["name"], names.values())
         return names
 
