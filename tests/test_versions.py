@@ -103,5 +103,5 @@ def test_lines_of_cpython_say_what_they_said(held):
             if version == READ["cpython"]:
                 lines = archive.extractfile(f"Python-{version}/{file}").read().decode().splitlines()
                 text = next(filter(None, map(str.strip, lines[first - 1 : last])), "")
-            told.append(f"{place(version, file, first, last)} | {text}".rstrip())
+            told.append(place(version, file, first, last) + (f" | {text}" if text else ""))
     held(LINES, "\n".join(told) + "\n")

@@ -196,9 +196,6 @@ def test_mistakes_of_the_command_are_sentences(words, said):
             Arm("x", "f()", "from no_such_package import f"),
             r"No module named 'no_such_package'\): install it there( \(.* not count here\))?\.",
         ),
-            Arm("x", "f()", "from no_such_package import f"),
-            r"No module named 'no_such_package'\): install it there( \(.* not count here\))?\.",
-        ),
         (Arm("x", "os.abort()", "import os"), r"'x' cannot be timed: the process on .* was killed by SIGABRT"),
     ],
 )
