@@ -137,8 +137,9 @@ def test_one_crash_in_a_safe_case_refutes_its_part_and_no_other():
     crashed |= {"result": None, "ended": "killed by SIGSEGV"}
     row = next(row for row in ledger.judged(session, whatever_the_controls=True) if row["id"] == "A14")
     refuted = [part["part"] for part in row["parts"] if part["verdict"] == NO]
-    assert refuted == [f"crashes of the C API through PyDLL on {GIL}"]
-    assert row["verdict"] == verdicts.FAILS
+    assert refuted == ["through PyDLL none does"]
+    # It stands beside: the talk calls PyDLL safe nowhere.
+    assert row["verdict"] == verdicts.HOLDS
 
 
 # ---- the exercises ----
