@@ -28,7 +28,9 @@ def tried(tool, label, folder, cargo, limit_s):
     }
     built, _, error = program(["sh", "-ec", 'cd "$0" && . ./build.sh', copy / tool], 300, environment)
     assert built == "ok", error
-    return program(["sh", "-c", 'cd "$0" && exec python ../try_it.py', copy / tool], limit_s, environment)
+    return program(
+        ["sh", "-c", 'cd "$0" && cp ../try_it.py . && exec python try_it.py', copy / tool], limit_s, environment
+    )
 
 
 @pytest.mark.full

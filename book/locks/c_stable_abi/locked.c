@@ -1,6 +1,4 @@
-#ifndef Py_GIL_DISABLED
-#define Py_LIMITED_API 0x030a0000
-#endif
+// With the GIL build.sh defines Py_LIMITED_API; a free-threaded build has no such form before abi3t in 3.15.
 #include <Python.h>
 
 #include "../inside.h"
