@@ -156,7 +156,9 @@ def repaired(session) -> str:
         if names:
             counts = Disturbed(*map(sum, zip(*(session.disturbed(name) for name in names))))
             words = Counter(filter(None, map(session.disturbed_by, names)))
-            check_in_words.append(noise.disturbed_in_words(counts, max(words, key=words.get, default=""), what))
+            check_in_words.append(
+                noise.disturbed_in_words(counts, max(words, key=lambda word: words[word], default=""), what)
+            )
     return "; ".join(check_in_words)
 
 

@@ -99,7 +99,7 @@ def judge(claim: Claim, given: Given | None) -> dict:
         row["numbers"][name], row["interval"][name] = interval.value, [interval.low, interval.high]
         if isinstance(estimate, Counted):
             row["counted"].append(name)
-        if bounds := basis.beside(estimate, given.whole and given.whole[name].estimate):
+        if bounds := basis.beside(estimate, given.whole[name].estimate if given.whole else None):
             row["beside"][name] = bounds
     if not provenance["is_result"]:
         if not claim.not_measurable:

@@ -144,7 +144,7 @@ def what_it_takes(verdict: Verdict, minutes: float | None) -> str:
         elif most.takes > MOST_TIMES:
             words.append(f"Even {MOST_TIMES} times as many runs would not do: the number lies too close to the limit.")
         else:
-            longer = minutes and math.ceil(times * minutes) > math.ceil(minutes)
-            long = f", {math.ceil(times * minutes)} minutes instead of {math.ceil(minutes)}" if longer else ""
+            now, then = math.ceil(minutes or 0), math.ceil(times * (minutes or 0))
+            long = f", {then} minutes instead of {now}" if then > now else ""
             words.append(f"It {likely} {math.ceil(times * most.runs):,} runs instead of {most.runs:,}{long}.")
     return " ".join(words)

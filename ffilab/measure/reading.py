@@ -7,7 +7,7 @@ import copy
 import dataclasses
 import itertools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,7 @@ class Session:
         # Sessions on top of which this one was measured, the oldest first (`make more`): their folders lie beside its
         # own.
         names = record.run["plan"]["earlier"]
-        self.earlier: list[Reading] = [Reading(chapter, folder.parent / name, alone=True) for name in names]
+        self.earlier: Sequence[Session] = [Reading(chapter, folder.parent / name, alone=True) for name in names]
 
     def time(self, name: str, arms: list[Arm], *_, **__) -> Record:
         """Read how arms were timed. Returns the record."""
@@ -71,7 +71,7 @@ class Session:
         return found
 
     @property
-    def each(self) -> list["Reading"]:
+    def each(self) -> list["Session"]:
         """The sessions that count, the oldest first, each by itself."""
         return [*self.earlier, Reading(self.chapter, self.folder, alone=True)]
 

@@ -359,8 +359,8 @@ def false_alarms(record: Record, copies: list[tuple[str, str]]) -> pd.DataFrame:
 def behind(record: Record, cells: list[tuple[str, str]] | None = None) -> int:
     """Return how many layouts (restarts, where none were drawn) stand behind that of these cells that has fewest; of
     all cells, if none are named."""
-    cells = cells or [tuple(cell.split("/", 1)) for cell in record.loops]
-    return min((int(np.isfinite(medians(record.times(*cell))).sum()) for cell in cells), default=0)
+    named = cells or [(label, arm) for label, _, arm in (cell.partition("/") for cell in record.loops)]
+    return min((int(np.isfinite(medians(record.times(*cell))).sum()) for cell in named), default=0)
 
 
 def percent(share: float) -> str:

@@ -1,6 +1,7 @@
 """`ffilab time`: which of these is faster? On the command line, with the habits of `timeit`."""
 
 import ast
+import io
 import os
 import signal
 import sys
@@ -98,7 +99,8 @@ def time(statements, setup, pythons, file, names, gil, to, seconds, no_pin, reco
     Modules are found in the environment, then in this folder. PYTHONPATH and other variables PYTHON… do not count.
     """
     # Whatever the terminal lacks: the result is not lost for a character.
-    sys.stdout.reconfigure(errors="replace")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     sides = max(1, len(pythons)) * (1 + (gil == "both"))
     if limit is not None and len(arms_of(statements, "", file, names)) * sides < 2:
         raise UserError("--fail-if-slower has nothing to compare with: give a second statement, or a second --python.")

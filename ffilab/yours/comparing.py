@@ -63,23 +63,23 @@ def compare(
     if gil not in ("off", "on", "both"):
         raise UserError(f"gil is {gil!r}: say off, on or both.")
     # A text is a sequence of texts, too.
-    arms, named = ([given] if isinstance(given, str) else list(given) for given in (arms, pythons))
-    interpreters = known.found(named or [sys.executable])
-    arms = with_gil(prepared(arms), interpreters, gil)
-    if not arms:
+    given = [arms] if isinstance(arms, str) else list(arms)
+    interpreters = known.found(([pythons] if isinstance(pythons, str) else pythons) or [sys.executable])
+    asked = with_gil(prepared(given), interpreters, gil)
+    if not asked:
         raise UserError("There is nothing to time: give a statement.")
     pool, told = known.pool(interpreters), settings.told("progress")
     folder = Path(tempfile.mkdtemp(prefix="ffilab-"))
     if quiet:
         settings.tell(progress=str(folder / "progress.json"))
     try:
-        blocks = tried(arms, interpreters, pool, folder, seconds)
+        blocks = tried(asked, interpreters, pool, folder, seconds)
         # Not at the top: it takes a second, and a mistake is to be told at once.
         from ffilab.yours.result import Result, width
 
         labels = list(interpreters)
         budget = Budget(YOURS, MOST_RESTARTS, blocks, seconds, BATCH_MS, scale=1, repeats=1)
-        made = plan(YOURS, arms, labels, budget, controls_on=(labels[0],), wall_s=seconds, pin=pin)
+        made = plan(YOURS, asked, labels, budget, controls_on=(labels[0],), wall_s=seconds, pin=pin)
         path, restarts = folder / f"{YOURS}.jsonl", iter(range(runner.LEAST_RESTARTS, MOST_RESTARTS))
         next_look = FROM_RESTARTS
 

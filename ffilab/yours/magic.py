@@ -44,4 +44,4 @@ def register(shell: InteractiveShell) -> None:
         return compared(line, cell, shell.user_ns)
 
     ffilab.__doc__ = compared.__doc__
-    shell.register_magic_function(ffilab, "line_cell", "ffilab")
+    shell.magics_manager.register_function(ffilab, "line_cell", "ffilab")
