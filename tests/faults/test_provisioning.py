@@ -203,7 +203,8 @@ def test_two_runs_build_one_interpreter(tmp_path, small):
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    ("options", "reason"), [("size=1m", "is full: free some space"), ("size=1m,ro", "cannot be used (Read-only file system)")]
+    ("options", "reason"),
+    [("size=1m", "is full: free some space"), ("size=1m,ro", "cannot be used (Read-only file system)")],
 )
 def test_a_cache_that_cannot_be_written(tmp_path, options, reason):
     digest = fake_source.tarball(tmp_path / "mirror", padding=3_000_000)
