@@ -104,7 +104,8 @@ def test_a_chapter_is_one_folder_and_a_line_of_the_contents(clone):
 def test_a_claim_is_one_folder(clone):
     chapter = clone / "notebooks" / "loaders"
     rule = (
-        '{kind = "side", number = "noop: ratio on {GIL}", part = "CDLL is dearer", direction = "above", null = 1.0, interest = 0.02, '
+        '{kind = "side", number = "noop: ratio on {GIL}", part = "CDLL is dearer", direction = "above", null = 1.0, '
+        "interest = 0.02, "
         'hard = "golden records are cut down"}'
     )
     add(
