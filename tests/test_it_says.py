@@ -2,21 +2,14 @@
 
 import re
 import subprocess
-import sysconfig
 
 import pytest
 
 from ffilab.run.paths import ROOT
-from ffilab.setup import installed
-from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED
+from tests.helpers.undeclared import undeclared
 
 PAGE = (ROOT / "book" / "it_says.md").read_text()
 SYMPTOMS = dict(re.findall(r"^\(says-[\w-]+\)=\n## (.*?)\n(.*?)(?=^\(says-|^## And may I)", PAGE, re.M | re.S))
-SILENT = """
-#include <Python.h>
-static PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "mine"};
-PyMODINIT_FUNC PyInit_mine(void) { return PyModuleDef_Init(&definition); }
-"""
 
 
 @pytest.mark.parametrize("symptom", SYMPTOMS)
@@ -34,13 +27,7 @@ def test_it_is_reached_from_the_front_page_the_guide_and_the_checklist():
 
 def test_the_warning_is_quoted_as_python_says_it(tmp_path):
     """A module that declares nothing, imported without the GIL; as an error it names the module, too."""
-    python = installed.load(BY_LABEL[FREE_THREADED]).python
-    ask = "import sysconfig; print(sysconfig.get_path('include'))"
-    include = subprocess.check_output([python, "-c", ask], text=True).strip()
-    (tmp_path / "mine.c").write_text(SILENT)
-    compiler = sysconfig.get_config_var("CC").split()[0]
-    command = [compiler, "-shared", "-fPIC", f"-I{include}", "mine.c", "-o", "mine.so"]
-    subprocess.run(command, cwd=tmp_path, check=True)
+    python = undeclared(tmp_path, "mine")
     quoted = re.search(r"^RuntimeWarning: .*$", PAGE, re.M)[0]
     for flags in ([], ["-W", "error::RuntimeWarning"]):
         run = subprocess.run([python, *flags, "-c", "import mine"], cwd=tmp_path, capture_output=True, text=True)

@@ -1,6 +1,5 @@
 """The locks of book/locks.md: each file as the page quotes it, compiled with its tool's locked version, and tried."""
 
-import os
 import shutil
 
 import pytest
@@ -9,6 +8,7 @@ from ffilab.measure.case import program
 from ffilab.run.paths import NATIVE, ROOT
 from ffilab.setup import installed
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
+from tests.helpers.environment import for_reproducers
 
 LOCKS = ROOT / "book" / "locks"
 TOOLS = sorted(path.parent.name for path in LOCKS.glob("*/build.sh"))
@@ -21,11 +21,7 @@ def tried(tool, label, folder, cargo, limit_s):
     """How the program ended that tries a tool's lock, and what it printed."""
     copy = folder / tool / label
     shutil.copytree(LOCKS, copy)
-    environment = {
-        "PATH": f"{os.path.dirname(installed.load(BY_LABEL[label]).python)}:{os.environ['PATH']}",
-        "CARGO_NET_OFFLINE": "true",
-        "CARGO_TARGET_DIR": str(cargo / label),
-    }
+    environment = for_reproducers(installed.load(BY_LABEL[label]).python, cargo / label)
     built, _, error = program(["sh", "-ec", 'cd "$0" && . ./build.sh', copy / tool], 300, environment)
     assert built == "ok", error
     return program(

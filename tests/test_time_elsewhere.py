@@ -22,6 +22,7 @@ from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from ffilab.setup.installed import load
 from ffilab.yours import command, comparing, pytest_plugin, pythons
 from tests.helpers.environment import clean_environment
+from tests.helpers.undeclared import undeclared
 from tests.test_yours import made_up
 
 PYTHON = sys.executable
@@ -200,16 +201,7 @@ def test_an_error_that_is_long_is_cut():
 
 
 def test_the_gil_that_comes_back_later_is_seen(tmp_path):
-    (tmp_path / "undeclared.c").write_text(
-        '#include <Python.h>\nstatic PyModuleDef d = {PyModuleDef_HEAD_INIT, .m_name = "undeclared"};\n'
-        "PyMODINIT_FUNC PyInit_undeclared(void) { return PyModuleDef_Init(&d); }\n"
-    )
-    python = load(BY_LABEL[FREE_THREADED]).python
-    ask = "import sysconfig; print(sysconfig.get_path('include'))"
-    include = subprocess.check_output([python, "-c", ask], text=True).strip()
-    subprocess.run(
-        ["cc", "-shared", "-fPIC", f"-I{include}", "undeclared.c", "-o", "undeclared.so"], cwd=tmp_path, check=True
-    )
+    undeclared(tmp_path, "undeclared")
     setup = f"import sys; sys.path.append({str(tmp_path)!r}); state = [0]"
     statement = "state[0] += 1\nif state[0] == 50: import undeclared"
     worker = made(("x", statement, setup), label=FREE_THREADED)

@@ -1,6 +1,5 @@
 """Each reproducer of book/upstream, run as its page prints it."""
 
-import os
 import re
 import shutil
 
@@ -10,6 +9,7 @@ from ffilab.measure.case import program
 from ffilab.run.paths import NATIVE, ROOT
 from ffilab.setup import installed
 from ffilab.setup.catalogue import BY_LABEL
+from tests.helpers.environment import for_reproducers
 
 PAGES = {path.stem: path.read_text() for path in sorted((ROOT / "book" / "upstream").glob("*.md"))}
 FILE = re.compile(r"^```\{code-block\} \w+\n:caption: (\S+)\n(.*?)^```$", re.M | re.S)
@@ -36,12 +36,7 @@ def test_a_reproducer_still_shows_what_its_page_says(name, tmp_path, tmp_path_fa
         wanted = re.search(r'pyo3 = "=(.*?)"', files["Cargo.toml"])[1]
         assert f'name = "pyo3"\nversion = "{wanted}"' in (NATIVE / "boundary" / "pyo3" / "crates.lock").read_text()
     python = installed.load(BY_LABEL["".join(SEEN.search(PAGES[name]).groups())]).python
-    environment = {
-        "PATH": f"{os.path.dirname(python)}:{os.environ['PATH']}",
-        # What the binding of the book was built from is there, and is compiled once for all pages.
-        "CARGO_NET_OFFLINE": "true",
-        "CARGO_TARGET_DIR": str(tmp_path_factory.getbasetemp() / "cargo"),
-    }
+    environment = for_reproducers(python, tmp_path_factory.getbasetemp() / "cargo")
     ended, out, err = program(["sh", "-c", 'cd "$0" && . ./run.sh', tmp_path], 300, environment)
     assert ended == "ok", err
     shown = re.search(r"^```text\n(.*?)^```$", PAGES[name], re.M | re.S)[1].splitlines()

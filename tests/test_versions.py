@@ -17,8 +17,7 @@ from tests.helpers.snapshots import SNAPSHOTS
 
 READ = tomllib.loads((ROOT / "book" / "versions.toml").read_text())
 # The names that sentences use.
-NAMES = {"cpython": "CPython", "cffi": "cffi", "cython": "Cython", "nanobind": "nanobind", "pybind11": "pybind11"}
-NAMES["pyo3"] = "PyO3"
+NAMES = {tool: tool for tool in READ} | {"cpython": "CPython", "cython": "Cython", "pyo3": "PyO3"}
 LINES = "cpython_lines.txt"
 FOLDERS = "Doc|Include|Lib|Modules|Objects|Parser|Programs|Python|Tools"
 NAMED = re.compile(

@@ -98,10 +98,11 @@ class Restart:
                 f"{interpreter.name} runs another build than its name says: run `python3 ffilab/bootstrap.py kernels`."
             )
         if facts["free_threaded"] and facts["gil_enabled"] and not gil:
+            which = repr(arms[0].name) if len(arms) == 1 else f"One of {len(arms)} arms"
             raise UserError(
-                f"{', '.join(arm.name for arm in arms)} turned the GIL of {interpreter.name} back on"
-                f"{worker.culprit()}, which does not declare that it can do without: its times would not be those of a "
-                "free-threaded build. Measure it with `--gil on`, or name a module that does."
+                f"{which} turned the GIL of {interpreter.name} back on{worker.culprit()}: what it imports does not "
+                "declare that it can do without, and its times would not be those of a free-threaded build. With the "
+                "GIL on it can be measured (`--gil on`, or an arm's `gil=True`)."
             )
 
     def worker(self, label: str, arm: Arm) -> Worker:

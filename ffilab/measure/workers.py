@@ -172,9 +172,9 @@ class Worker:
     def _death(self, what: str) -> str:
         try:
             code = self._process.wait(timeout=5)
+            how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         except subprocess.TimeoutExpired:
-            code = 0
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+            how = "closed its end, and has not ended"
         kept = f"; what it printed is in {self.log}" if self.log.stat().st_size else ""
         return f"the process {f'of {what!r} ' if what else ''}on {self.name} {how}{kept}"
 

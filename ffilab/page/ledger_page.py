@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ffilab.judge import basis, ledger, verdicts
+from ffilab.judge import basis, ledger, rules, verdicts
 from ffilab.judge.rules import NO
 from ffilab.page import advice, draw, places
 from ffilab.page.ledger_figure import given, plot_summary, summary_for_alt
@@ -128,7 +128,7 @@ FOR_CARDS = {
         "not_measurable": verdicts.NOT_MEASURABLE,
         "by_construction": verdicts.BY_CONSTRUCTION,
         # Counts of runs say more than their share, 0 or 1.
-        "events": ("occurs", "never"),
+        "events": [name for name, kind in rules.KINDS.items() if kind.counts],
         "counted": (verdicts.MIXED, verdicts.HOLDS_SO_FAR, verdicts.FAILS_SO_FAR),
     },
 }

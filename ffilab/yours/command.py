@@ -101,8 +101,8 @@ def time(statements, setup, pythons, file, names, gil, to, seconds, no_pin, reco
     # Whatever the terminal lacks: the result is not lost for a character.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
-    sides = max(1, len(pythons)) * (1 + (gil == "both"))
-    if limit is not None and len(arms_of(statements, "", file, names)) * sides < 2:
+    arms = arms_of(statements, "\n".join(setup), file, names)
+    if limit is not None and len(arms) * max(1, len(pythons)) * (1 + (gil == "both")) < 2:
         raise UserError("--fail-if-slower has nothing to compare with: give a second statement, or a second --python.")
     for option, output in {"--json": record, "--pyperf": pyperf}.items():
         if output is not None:
@@ -111,7 +111,7 @@ def time(statements, setup, pythons, file, names, gil, to, seconds, no_pin, reco
         raise UserError("--json and --pyperf name one file: give each its own.")
     if ignored := sorted(name for name in os.environ if name.startswith("PYTHON")):
         click.echo(f"  Not passed on to what is measured: {', '.join(ignored)}.", err=True)
-    result = measured(statements, setup, pythons, file, names, gil, to, seconds, no_pin)
+    result = measured(arms, pythons, gil, to, seconds, no_pin)
     # First: what fails while it is printed costs nothing then.
     if record:
         result.save(record)
@@ -124,12 +124,12 @@ def time(statements, setup, pythons, file, names, gil, to, seconds, no_pin, reco
         sys.exit(int("yes" in result.slower(limit).values()))
 
 
-def measured(statements, setup, pythons, file, names, gil, to, seconds, no_pin, uses: str = ""):
-    """Measure what these options ask for; return a `Result`. uses: source of what statements name elsewhere."""
+def measured(arms: list, pythons, gil, to, seconds, no_pin):
+    """Measure arms as these options ask for; return a `Result`."""
     from ffilab.yours.comparing import compare
 
     return compare(
-        arms_of(statements, "\n".join(setup), file, names, uses),
+        arms,
         pythons,
         to=(0.01 if seconds is None else 0.0) if to is None else to,
         seconds=(60.0 if to is None else 600.0) if seconds is None else seconds,
@@ -178,7 +178,8 @@ def needs_arguments(function: ast.FunctionDef) -> bool:
 
 
 def arms_of(statements: tuple[str, ...], setup: str, file: str | None, names: tuple[str, ...], uses: str = "") -> list:
-    """An arm for each statement, or for each benchmark of the file. Raises UserError."""
+    """An arm for each statement, or for each benchmark of the file. uses: source of what statements name elsewhere.
+    Raises UserError."""
     from ffilab.yours.comparing import Arm, short
 
     called = [short(statement) for statement in statements]

@@ -31,7 +31,7 @@ MOST_BLOCKS, RESTART_S = 20, 1.0
 LONGEST_NAME = 40
 ON = ", with the GIL"
 # A first pass that takes so many times as long as later ones, and as many ns, is no warm-up alone.
-USED_UP, LEAST_NS, PASSES = 20, 20_000, 3
+USED_UP, LEAST_NS = 20, 20_000
 WHY = "does it use up what the setup made, or keep what it once found? Only later passes are timed."
 LIMITS = "A setup, and a batch, may take a minute, or as long as --time; a statement may not end its process."
 # Modules of the folder where it is started are found, behind those of the environments: these are what is compared.
@@ -144,9 +144,9 @@ def way_out(reason: str) -> str:
     """What mends a statement that ended in this."""
     if "No module named" in reason:
         # What -I takes away.
-        apart = [name for name in ("PYTHONPATH",) if os.environ.get(name)]
+        apart = ["PYTHONPATH"] if os.environ.get("PYTHONPATH") else []
         apart += ["your user site"] if site.ENABLE_USER_SITE and os.path.isdir(site.getusersitepackages()) else []
-        return "install it there" + (f" ({' and '.join(apart)} do not count here)" if apart else "")
+        return "install it there" + (f" (what lies in {' or '.join(apart)} does not count here)" if apart else "")
     if "IndentationError" in reason or "unexpected EOF" in reason or "expected an indented block" in reason:
         return "correct it; each argument is a statement of its own, and one of several lines is one argument"
     return "correct it"
@@ -168,7 +168,7 @@ def tried(arms: list[Arm], interpreters: dict[str, Installed], pool: Pool, folde
             passes = []
             for label, arm in restart.cells:
                 worker = restart.worker(label, arm)
-                later = min(worker.time(arm.name, 1)["ns"] for _ in range(PASSES))
+                later = worker.time(arm.name, 1)["ns"]
                 first = worker.loaded["first_ns"][arm.name]
                 if first > max(USED_UP * later, LEAST_NS):
                     longer = f"took {first / later:.0f} times as long as later ones"

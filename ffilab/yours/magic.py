@@ -29,8 +29,10 @@ def compared(line: str, cell: str | None, namespace: dict) -> Result:
         for option, instead in ELSEWHERE.items():
             if options.pop(option) is not None:
                 raise UserError(f"This is an option for a shell: call {instead}, with `result = _`.")
-        uses = uses_of(list(options["statements"]), "\n".join(options["setup"]), namespace)
-        return command.measured(**options, uses=uses)
+        statements, setup = options.pop("statements"), "\n".join(options.pop("setup"))
+        uses = uses_of(list(statements), setup, namespace)
+        arms = command.arms_of(statements, setup, options.pop("file"), options.pop("names"), uses)
+        return command.measured(arms, **options)
     except click.ClickException as error:
         raise UsageError(error.format_message()) from None
     except (UserError, ValueError) as error:

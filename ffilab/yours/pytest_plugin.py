@@ -5,8 +5,6 @@ from pathlib import Path
 import pytest
 
 PROPERTY = "ffilab"
-# Modules beside the test are found as pytest finds them.
-BESIDE = "import sys\nsys.path.append({!r})\n"
 
 
 class Comparison:
@@ -30,7 +28,8 @@ class Comparison:
 
         try:
             share = SHARE.convert(limit, None, None)
-            uses = BESIDE.format(str(Path(self._request.path).parent))
+            # Modules beside the test are found as pytest finds them.
+            uses = comparing.HERE.format(str(Path(self._request.path).parent))
             uses += uses_of([old, new], setup, vars(self._request.module))
             arms = [Arm(comparing.short(statement), statement, setup, uses) for statement in (old, new)]
             result = comparing.compare(arms, to=share / 2, seconds=seconds, quiet=True, **further)
