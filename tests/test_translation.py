@@ -7,9 +7,10 @@ from collections import Counter
 import pytest
 
 from ffilab.judge.claims import chapter_names
-from ffilab.page import translation
-from ffilab.page.contents import glued
+from ffilab.page import render, translation
+from ffilab.page.contents import chapters, glued
 from ffilab.page.places import markdown
+from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from tests.helpers.golden_pages import page
 from tests.helpers.notebooks import asked, shown
@@ -74,6 +75,21 @@ def test_numbers_and_names_are_the_same(pages):
     ours, theirs = glued(executed), glued(english)
     for name in set(re.findall(r"\{glue:text\}`([^`]+)`", "".join(cells.values()))):
         assert numbers(ours[name]) == numbers(theirs[name]), (name, ours[name], theirs[name])
+
+
+def test_records_of_another_version_cost_the_translated_page_alone(tmp_path, monkeypatch, capsys):
+    def made(chapter, language):
+        raise UserError("The records are of another version.")
+
+    monkeypatch.setattr(translation, "made", made)
+    chapter = next(chapter for chapter in chapters() if chapter.name in TRANSLATED)
+    (tmp_path / f"{chapter.name}.ipynb").touch()
+    render.write_translated(chapter, LANGUAGE, tmp_path, tmp_path)
+    assert "could not be made: The records are of another version." in capsys.readouterr().err
+    assert (
+        next(iter(translation.cells(chapter.name, LANGUAGE).values()))
+        == (tmp_path / f"{translation.named(chapter.name, LANGUAGE)}.md").read_text()
+    )
 
 
 @pytest.fixture(scope="module")

@@ -114,13 +114,18 @@ def assemble(tree: Path) -> Path:
 
 
 def write_translated(chapter: Chapter, language: str, folder: Path, tree: Path) -> None:
-    """Write the page of a chapter in another language, as far as its English one was made, with a line that leads
-    there."""
+    """Write the page of a chapter in another language, with a line that leads to its English one. Where that was not
+    made, or its records are of another version, there is the heading alone."""
     path = folder / f"{translation.named(chapter.name, language)}.ipynb"
-    if not (folder / f"{chapter.name}.ipynb").exists():
+    try:
+        made = (folder / f"{chapter.name}.ipynb").exists() and translation.made(chapter, language)
+    except UserError as error:
+        say(f"  {chapter.name} in {translation.LANGUAGES[language][0]} could not be made: {error}")
+        made = None
+    if not made:
         path.with_suffix(".md").write_text(next(iter(translation.cells(chapter.name, language).values())))
         return
-    page = translation.page(translation.made(chapter, language).executed_notebook, chapter.name, language)
+    page = translation.page(made.executed_notebook, chapter.name, language)
     translation.switch(page, chapter.name)
     files.set_apart(page, tree / "book" / "_static", "../../_static")
     nbformat.write(page, path)
