@@ -8,19 +8,21 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
 import ffilab
+from ffilab.judge.estimates import Interval
 from ffilab.measure.plan import Arm
 from ffilab.measure.workers import Worker, WorkerFailed
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from ffilab.setup.installed import load
-from ffilab.yours import command, comparing, pytest_plugin, pythons
+from ffilab.yours import benchmarks, beside, command, comparing, pytest_plugin, pythons
 from tests.helpers.environment import clean_environment
 from tests.helpers.undeclared import undeclared
 from tests.test_yours import made_up
@@ -119,6 +121,7 @@ def test_what_a_program_says_that_is_no_python_is_passed_on(tmp_path):
     ("words", "said"),
     [
         (["--json", "nowhere/x.jsonl"], "--json names nowhere/x.jsonl, which cannot be written"),
+        (["--export-markdown", "nowhere/x"], "--export-markdown names nowhere/x, which cannot be written"),
         (["--pyperf", "nowhere/x"], "--pyperf names nowhere/x, which cannot be written"),
         (["--json", ""], "--json is '': name a file"),
         (["--json", "-"], "--json is '-': name a file"),
@@ -218,16 +221,37 @@ def test_the_gil_that_comes_back_later_is_seen(tmp_path):
 def test_benchmarks_that_cannot_be_timed_are_named(tmp_path, capsys):
     file = tmp_path / "bench.py"
     file.write_text(
+        "from others import bench_imported\n"
+        "def bench_plain(): yield 1\n"
         "def bench_plain(): pass\n"
-        "def bench_sized(n=3): pass\n"
+        "def bench_sized(n=3): return (lambda: (yield))\n"
         "def bench_needs(n): pass\n"
+        "def bench_yields(): yield 1\n"
         "async def bench_awaited(): pass\n"
         "class Suite:\n    def bench_method(self): pass\n"
         "bench_bound = print\n"
     )
-    assert [arm.name for arm in command.arms_of((), "", str(file), ())] == ["bench_plain", "bench_sized"]
+    arms = benchmarks.arms_of((), "", str(file), ())
+    assert [arm.name for arm in arms] == ["bench_plain", "bench_sized", "bench_awaited"]
     said = capsys.readouterr().err
-    assert all(name in said for name in ("bench_needs", "bench_awaited", "bench_method", "bench_bound"))
+    assert all(name in said for name in ("imported", "bench_needs", "bench_yields", "bench_method", "bench_bound"))
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_said"),
+    [("f", True), ("m.f", True), ("'f()'", True), ("f()", False), ("...", False), ("x = f", False), ("if", False)],
+)
+def test_a_statement_that_calls_nothing_is_said(statement, is_said, capsys):
+    benchmarks.arms_of((statement,), "", None, ())
+    assert ("calls nothing" in capsys.readouterr().err) is is_said
+
+
+def test_a_file_for_a_newer_python_is_read_by_that_one(tmp_path):
+    file = tmp_path / "bench.py"
+    file.write_text("def bench_it(: pass\n")
+    assert len(benchmarks.arms_of(("f()",), "", str(file), ())) == 1
+    with pytest.raises(UserError, match=r"is no Python as .* reads it, which runs this command"):
+        benchmarks.arms_of((), "", str(file), ())
 
 
 @pytest.mark.usefixtures("quiet_progress")
@@ -238,8 +262,69 @@ def test_benchmarks_that_cannot_be_timed_are_named(tmp_path, capsys):
 def test_work_that_is_used_up_is_said(setup, statement, capsys, tmp_path):
     interpreters = pythons.found([GIL])
     arms = comparing.prepared([Arm("x", statement, setup)])
-    comparing.tried(arms, interpreters, pythons.pool(interpreters), tmp_path, 1)
+    comparing.tried(arms, interpreters, pythons.pool(interpreters), tmp_path, 1, pin=True)
     assert "The first pass of 'x' took" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("quiet_progress")
+@pytest.mark.parametrize("pin", [True, False])
+def test_threads_that_share_a_core_are_said(pin, capsys, tmp_path):
+    interpreters = pythons.found([GIL])
+    setup = "from concurrent.futures import ThreadPoolExecutor; pool = ThreadPoolExecutor(2)"
+    arms = comparing.prepared([Arm("x", "list(pool.map(abs, range(9)))", setup)])
+    comparing.tried(arms, interpreters, pythons.pool(interpreters), tmp_path, 1, pin=pin)
+    assert ("threads on one core: --no-pin" in capsys.readouterr().err) is pin
+
+
+def test_a_coroutine_is_awaited_once_for_each_pass(tmp_path):
+    names, calls = {}, []
+
+    async def called():
+        calls.append(1)
+
+    exec(benchmarks.AWAITED, names)
+    names["awaited"](called)(5)
+    assert len(calls) == 5
+    file = tmp_path / "bench.py"
+    file.write_text("import asyncio\nasync def bench_it(): asyncio.get_running_loop()\n")
+    (arm,) = comparing.prepared(benchmarks.arms_of((), "", str(file), ()))
+    worker = Worker(load(BY_LABEL[GIL]), "test", tmp_path / "worker.log")
+    try:
+        worker.load([arm], None, random.Random(0))
+        assert worker.loaded["missing"] == {}
+        assert worker.time(arm.name, 5)["ns"] > 0
+    finally:
+        worker.close()
+
+
+@pytest.mark.usefixtures("quiet_progress")
+def test_a_coroutine_that_nobody_awaits_is_told_how(tmp_path):
+    interpreters = pythons.found([GIL])
+    arms = comparing.prepared([Arm("f()", "f()", "async def f(): pass")])
+    with pytest.raises(UserError, match="makes the coroutine f, and nobody awaits it: "):
+        comparing.tried(arms, interpreters, pythons.pool(interpreters), tmp_path, 1, pin=True)
+
+
+def test_memory_is_that_of_a_process_and_of_a_pass(monkeypatch):
+    """Not that of whoever started the process: it may be larger."""
+    monkeypatch.setattr(beside, "PROCESSES", 3)
+    arms = [Arm("little", "x = bytes(10)"), Arm("much", f"x = b'x' * {64 << 20}")]
+    result = SimpleNamespace(cells=[(GIL, arm.name) for arm in arms], names=["little", "much"])
+    (_, *resident), (_, *traced) = beside.Beside(arms, [GIL], "off", result).memory()
+    first, second = (float(text.split()[0]) for text in resident)
+    assert first < 60
+    assert 60 < second - first < 70
+    assert [round(float(text.split()[0])) for text in traced] == [0, 64]
+
+
+@pytest.mark.tool("valgrind")
+def test_instructions_are_counted_for_any_python():
+    arms = [Arm("little", "sum(range(10))"), Arm("much", "sum(range(1000))")]
+    times = {name: Interval(1e4, 9e3, 11e3) for name in ("little", "much")}
+    result = SimpleNamespace(cells=[(GIL, arm.name) for arm in arms], names=[*times], times=times)
+    ((_, *counts),) = beside.Beside(arms, [GIL], "off", result).instructions()
+    little, much = (int(text.replace(",", "")) for text in counts)
+    assert 10 * little < much
 
 
 @pytest.mark.parametrize("arms", [[Arm("a")], [""], [Arm(" ", "pass")]])
@@ -287,7 +372,7 @@ def test_a_notebook_compares_its_lines(monkeypatch):
     assert all(text in arms[0].uses for text in ("n = 99", "def total(x)", "x = [0, 1,"))
     for cell, said in {
         "%%ffilab --time soon\npass": "say it as in",
-        "%%ffilab --json x\npass": "call result.save",
+        "%%ffilab --json x\npass": "call save",
         "%%ffilab\nshell": "cannot go to a worker",
     }.items():
         shell.user_ns["shell"] = object()
@@ -295,27 +380,23 @@ def test_a_notebook_compares_its_lines(monkeypatch):
             shell.run_cell_magic("ffilab", *cell.removeprefix("%%ffilab").split("\n", 1))
 
 
+def with_plugin(folder, *options):
+    """How pytest ends in a folder, with the plugin."""
+    words = ["-m", "pytest", "-p", "ffilab.yours.pytest_plugin", "-p", "no:cacheprovider", *options]
+    told = {**clean_environment(), "PYTHONPATH": str(ROOT), "FFILAB_TOLD": json.dumps({"alone": True})}
+    ended = subprocess.run([PYTHON, *words], cwd=folder, env=told, capture_output=True, text=True)
+    # What takes several times as long fails, or the run was too short to tell.
+    assert ended.returncode in (0, 1), ended.stderr
+    assert "INTERNALERROR" not in ended.stdout
+    return ended
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("options", [[], ["-n", "2"]])
 def test_pytest_compares_and_reports(options, tmp_path):
     (tmp_path / "test_speed.py").write_text(TEST)
-    words = [
-        "-m",
-        "pytest",
-        "-p",
-        "ffilab.yours.pytest_plugin",
-        "-p",
-        "no:cacheprovider",
-        "--junitxml",
-        "out.xml",
-        *options,
-    ]
-    told = {**clean_environment(), "PYTHONPATH": str(ROOT), "FFILAB_TOLD": json.dumps({"alone": True})}
-    ended = subprocess.run([PYTHON, *words], cwd=tmp_path, env=told, capture_output=True, text=True)
-    # new() takes several times as long as old(): it fails, or the run was too short to tell.
-    assert ended.returncode in (0, 1), ended.stderr
+    ended = with_plugin(tmp_path, "--junitxml", "out.xml", *options)
     assert re.search(r"test_fast: (Failed|Open|Passed): ", ended.stdout) or "too few to tell" in ended.stdout
-    assert "INTERNALERROR" not in ended.stdout
 
 
 def test_a_comparison_fails_on_a_finding_and_reports_what_is_open(monkeypatch, request):
@@ -332,3 +413,16 @@ def test_a_comparison_fails_on_a_finding_and_reports_what_is_open(monkeypatch, r
         name, told = request.node.user_properties.pop()
         assert name == "ffilab"
         assert told.startswith(said)
+
+
+@pytest.mark.full
+def test_pytest_compares_benchmarks_with_another_environment(tmp_path):
+    (tmp_path / "bench_it.py").write_text("def bench_sum(): sum(range(9))\nasync def bench_wait(): pass\n")
+    (tmp_path / "test_it.py").write_text("def test_it(): pass\n")
+    assert "1 passed" in with_plugin(tmp_path).stdout
+    other = load(BY_LABEL[GIL]).python
+    ended = with_plugin(tmp_path, "--ffilab-against", str(other), "--ffilab-limit", "900%")
+    assert "3 passed" in ended.stdout
+    for name in ("bench_sum", "bench_wait"):
+        assert f"bench_it.py::{name}: Passed: nothing takes more than 900 % longer than " in ended.stdout
+    assert "names '/nowhere'" in with_plugin(tmp_path, "--ffilab-against", "/nowhere").stdout

@@ -26,7 +26,7 @@ from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from ffilab.setup.installed import load
-from ffilab.yours import command, comparing, pythons, worked_example
+from ffilab.yours import benchmarks, command, comparing, pythons, worked_example
 from ffilab.yours.result import Result, width
 from tests.helpers.environment import clean_environment
 from tests.helpers.made_up import timed
@@ -65,6 +65,17 @@ def test_the_winner_comes_first_and_no_difference_says_what_would_have_been_foun
     text = str(result)
     assert all(words in text for words in ("over a\n", "20 restarts", "Not varied, and so unknown"))
     assert result._repr_html_().startswith("<pre>")
+
+
+def test_the_table_is_written_as_markdown(tmp_path):
+    result = made_up(**{"a | b": 0.0, "c": -0.4})
+    result.save_markdown(tmp_path / "table.md")
+    heading, line, first, second, *_ = (tmp_path / "table.md").read_text().splitlines()
+    assert heading == "|  | µs per pass | over a \\| b |"
+    assert line == "| --- | ---: | ---: |"
+    assert first.startswith("| `a \\| b` | ")
+    assert second.startswith("| `c` | ")
+    assert f"- {result.sentence('c')}" in (tmp_path / "table.md").read_text()
 
 
 def test_the_gate_fails_on_a_finding_only():
@@ -109,7 +120,13 @@ def test_the_exit_code_is_that_of_a_finding(monkeypatch, capsys, given, code):
 
 def python_that_says(folder: Path, **facts) -> str:
     """A program that answers as a Python of this kind would."""
-    answer = {"implementation": "CPython", "release": [3, 12, 1], "version": "3.12", "free_threaded": False}
+    answer = {
+        "executable": str(folder / "python"),
+        "implementation": "CPython",
+        "release": [3, 12, 1],
+        "version": "3.12",
+        "free_threaded": False,
+    }
     answer |= {"config_args": "", "environment": "", "packages": {}} | facts
     program = folder / "python"
     program.write_text(f"#!/bin/sh\necho '{json.dumps(answer)}'\n")
@@ -163,13 +180,13 @@ def test_every_statement_has_a_name_of_its_own():
 def test_a_file_has_benchmarks_or_names_for_statements(tmp_path):
     file = tmp_path / "bench.py"
     file.write_text("def work(): pass\ndef bench_one(): work()\ndef bench_two(): pass\n")
-    arms = command.arms_of((), "x = 1", str(file), ("first",))
+    arms = benchmarks.arms_of((), "x = 1", str(file), ("first",))
     assert [(arm.name, arm.statement) for arm in arms] == [("first", "bench_one()"), ("bench_two", "bench_two()")]
-    assert [arm.statement for arm in command.arms_of(("work()",), "", str(file), ())] == ["work()"]
+    assert [arm.statement for arm in benchmarks.arms_of(("work()",), "", str(file), ())] == ["work()"]
     (tmp_path / "broken.py").write_text("def")
     for file, said in {"broken.py": "is no Python", "no.py": "cannot be read"}.items():
         with pytest.raises(UserError, match=said):
-            command.arms_of((), "", str(tmp_path / file), ())
+            benchmarks.arms_of((), "", str(tmp_path / file), ())
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ import subprocess
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ffilab.measure.plan import Arm
 from ffilab.measure.reporting import Reporter
@@ -33,8 +33,8 @@ WARM_UP = 3_000
 # Few loops and many, unless an arm is given another number of its own.
 LOOPS = (2_000, 12_000)
 TIMEOUT_S = 300
-# What one process counts: the label of its interpreter, the arms, and of each the loops of its longer batch.
-Job = tuple[str, list[Arm], list[int]]
+# What one process counts: its interpreter, by label or path, the arms, and of each the loops of its longer batch.
+Job = tuple[str | Path, list[Arm], list[int]]
 
 
 def available() -> str | None:
@@ -47,10 +47,11 @@ def command(label: str, arm: Arm, loops: int) -> list[str]:
     return [*python(label), "arm", json.dumps(described(arm)), str(WARM_UP), str(loops)]
 
 
-def python(label: str) -> list[str]:
-    """The worker's command line. -s and -P isolate as -I does, and let PYTHONHASHSEED through: the same hashes, the
-    same instructions."""
-    return [str(load(BY_LABEL[label]).python), "-s", "-P", str(WORKER)]
+def python(label: str | Path) -> list[str]:
+    """The worker's command line, on an interpreter of the book or on any. -s and -P isolate as -I does, and let
+    PYTHONHASHSEED through: the same hashes, the same instructions."""
+    program = label if isinstance(label, Path) else load(BY_LABEL[label]).python
+    return [str(program), "-s", "-P", str(WORKER)]
 
 
 def environment(gil: bool = False) -> dict[str, str]:
@@ -60,8 +61,8 @@ def environment(gil: bool = False) -> dict[str, str]:
 
 
 def per_call(
-    labels: list[str], arms: list[Arm], many: dict[tuple[str, str], int] | None = None
-) -> dict[tuple[str, str], float]:
+    labels: list[str] | list[Path], arms: list[Arm], many: Mapping[Any, int] | None = None
+) -> dict[tuple[str | Path, str], float]:
     """Instructions per loop for every (interpreter, arm name); an arm that an interpreter cannot make is left out.
 
     many: loops of the longer batch by (interpreter, arm name), where LOOPS would take too long; the shorter is a sixth.
@@ -85,9 +86,9 @@ def per_call(
     return slopes
 
 
-def _slopes(jobs: list[Job], reporter: Reporter) -> dict[tuple[str, str], float]:
+def _slopes(jobs: list[Job], reporter: Reporter) -> dict[tuple[str | Path, str], float]:
     """Return the instructions of a loop by (interpreter, arm name)."""
-    slopes, before, working = {}, reporter.done, " and ".join(dict.fromkeys(label for label, _, _ in jobs))
+    slopes, before, working = {}, reporter.done, " and ".join(dict.fromkeys(str(label) for label, _, _ in jobs))
 
     def report() -> None:
         while reporter.done - before < len(list(folder.glob("*.out.*"))) // 2:

@@ -6,6 +6,7 @@ Standard library only, no thread, no import of ours: it runs on every interprete
     worker.py case FILE FUNCTION ARGUMENTS        call one function; its result is the last line of the output. FILE may
                                                   be a source instead, of more than one line
     worker.py arm ARM A B                         make one arm, run A loops, then B: what perf looks at
+    worker.py memory ARM KIND                     make one arm and run it once: bytes at the peak
     worker.py marked ORDERS                       many arms one after the other, for callgrind
 
 ARGUMENTS is a JSON object, and so is ARM: the arguments of `make`. `serve` speaks JSON lines, on descriptors of its
@@ -222,6 +223,24 @@ def arm(described, warm_up, loops):
     made.timeit(int(loops))
 
 
+def memory(described, kind):
+    """Bytes at the peak: resident, of the process after setup and one pass; or traced, of one pass more."""
+    made = make(**json.loads(described))
+    if kind == "resident" and os.path.exists("/proc/self/status"):
+        # Not ru_maxrss: on Linux that of the process that started this one counts as well.
+        with open("/proc/self/status") as file:
+            most = 1024 * next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
+    elif kind == "resident":
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    else:
+        import tracemalloc
+
+        tracemalloc.start()
+        made.timeit(1)
+        most = tracemalloc.get_traced_memory()[1]
+    print("\n" + json.dumps({"bytes": most}))
+
+
 def mark():
     """A C function that is called nowhere else, and that callgrind can be told to look for."""
     os.getsid(0)
@@ -251,4 +270,4 @@ def marked(orders):
 
 
 if __name__ == "__main__":
-    {"serve": serve, "case": case, "arm": arm, "marked": marked}[sys.argv[1]](*sys.argv[2:])
+    {"serve": serve, "case": case, "arm": arm, "memory": memory, "marked": marked}[sys.argv[1]](*sys.argv[2:])

@@ -1,6 +1,5 @@
 """`ffilab time`: which of these is faster? On the command line, with the habits of `timeit`."""
 
-import ast
 import io
 import os
 import signal
@@ -11,18 +10,14 @@ from pathlib import Path
 
 import click
 
+from ffilab.measure import instructions as counts
 from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD
 from ffilab.run.subprocesses import end_leftovers, explain_os_errors, reached
 
-BENCH = "bench_"
 # Of `ffilab time`, whose 1 is a finding.
 MISTAKE = 2
-# What makes the names of a file known to a worker.
-FILE = (
-    "sys.path.append({folder!r})\n__file__ = {file!r}\nexec(compile(open(__file__, 'rb').read(), __file__, 'exec'))\n"
-)
 
 
 class Amount(click.ParamType):
@@ -66,7 +61,7 @@ OUT = click.Path(dir_okay=False)
     "--file",
     type=click.Path(),
     help="A Python file whose names setup and statements may use. Without a statement, each of its functions "
-    f"`{BENCH}…()` is timed.",
+    "`bench_…()` is timed.",
 )
 @click.option("--name", "names", multiple=True, help="What to call a statement; in their order.")
 @click.option(
@@ -78,7 +73,10 @@ OUT = click.Path(dir_okay=False)
 @click.option("--to", type=SHARE, help="End when each ratio is known to ± so much.  [default: 1%; with --time: never]")
 @click.option("--time", "seconds", type=SECONDS, help="End after so long.  [default: 60s; with --to: 10m]")
 @click.option("--no-pin", is_flag=True, help="Not all on one core: for statements that start threads.")
+@click.option("--instructions", is_flag=True, help="Also count the instructions of a pass, by callgrind.")
+@click.option("--memory", is_flag=True, help="Also the peak of memory, in processes of their own.")
 @click.option("--json", "record", type=OUT, help="Write all that was measured, as JSON lines.")
+@click.option("--export-markdown", "markdown", type=OUT, help="Write the table as Markdown.")
 @click.option("--pyperf", type=OUT, help="Write it in pyperf's format. Of several Pythons each has its own file.")
 @click.option(
     "--fail-if-slower",
@@ -87,7 +85,23 @@ OUT = click.Path(dir_okay=False)
     help="Exit with 1 if one takes longer than the first by more than this. Where the run cannot tell, it says so and "
     "exits with 0.",
 )
-def time(statements, setup, pythons, file, names, gil, to, seconds, no_pin, record, pyperf, limit):
+def time(
+    statements,
+    setup,
+    pythons,
+    file,
+    names,
+    gil,
+    to,
+    seconds,
+    no_pin,
+    instructions,
+    memory,
+    record,
+    markdown,
+    pyperf,
+    limit,
+):
     """Which is faster? Time each STATEMENT against the first, or one of them on several Pythons. They run in turns, in
     many processes, and each ratio has an interval.
 
@@ -101,22 +115,31 @@ def time(statements, setup, pythons, file, names, gil, to, seconds, no_pin, reco
     # Whatever the terminal lacks: the result is not lost for a character.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
+    from ffilab.yours.benchmarks import arms_of
+
     arms = arms_of(statements, "\n".join(setup), file, names)
     if limit is not None and len(arms) * max(1, len(pythons)) * (1 + (gil == "both")) < 2:
         raise UserError("--fail-if-slower has nothing to compare with: give a second statement, or a second --python.")
-    for option, output in {"--json": record, "--pyperf": pyperf}.items():
-        if output is not None:
-            must_be_writable(option, output)
-    if record and pyperf and Path(record).resolve() == Path(pyperf).resolve():
-        raise UserError("--json and --pyperf name one file: give each its own.")
+    outputs = {"--json": record, "--export-markdown": markdown, "--pyperf": pyperf}
+    outputs = {option: output for option, output in outputs.items() if output is not None}
+    for option, output in outputs.items():
+        must_be_writable(option, output)
+    if len({Path(output).resolve() for output in outputs.values()}) < len(outputs):
+        raise UserError(f"{' and '.join(outputs)} name one file: give each its own.")
+    if instructions and (lacking := counts.available()):
+        raise UserError(f"--instructions needs callgrind: {lacking}.")
     if ignored := sorted(name for name in os.environ if name.startswith("PYTHON")):
         click.echo(f"  Not passed on to what is measured: {', '.join(ignored)}.", err=True)
     result = measured(arms, pythons, gil, to, seconds, no_pin)
     # First: what fails while it is printed costs nothing then.
     if record:
         result.save(record)
+    if markdown:
+        result.save_markdown(markdown)
     files = result.save_pyperf(pyperf) if pyperf else []
     click.echo(str(result))
+    if instructions or memory:
+        click.echo("\n" + beside(arms, pythons, gil, result, instructions, memory))
     if files:
         click.echo(f"For pyperf: {', '.join(map(str, files))}")
     if limit is not None:
@@ -139,6 +162,15 @@ def measured(arms: list, pythons, gil, to, seconds, no_pin):
     )
 
 
+def beside(arms: list, pythons, gil, result, instructions, memory) -> str:
+    """The table of what else than time was asked for."""
+    from ffilab.yours.beside import NO_SAY, Beside
+
+    looked = Beside(arms, pythons or [sys.executable], gil, result)
+    columns = [*(looked.memory() if memory else []), *(looked.instructions() if instructions else [])]
+    return "\n".join([looked.table(columns), *([NO_SAY] if instructions else [])])
+
+
 def must_be_writable(option: str, name: str) -> None:
     """Raises UserError if a file cannot be written, before anything is measured."""
     path = Path(name)
@@ -153,58 +185,6 @@ def must_be_writable(option: str, name: str) -> None:
         raise UserError(
             f"{option} names {name}, which cannot be written ({error.strerror}): name another file."
         ) from None
-
-
-def left_out(tree: ast.Module) -> list[str]:
-    """What is called as a benchmark and is none that can be timed, with the reason."""
-    found = []
-    at_top = {id(node) for node in tree.body}
-    for node in ast.walk(tree):
-        names = [node.name] if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else []
-        names += [name.id for name in getattr(node, "targets", []) if isinstance(name, ast.Name)]
-        for name in [name for name in names if name.startswith(BENCH)]:
-            if isinstance(node, ast.AsyncFunctionDef):
-                found.append(f"{name} (it is async: nobody awaits it)")
-            elif id(node) not in at_top or not isinstance(node, ast.FunctionDef):
-                found.append(f"{name} (it is no function at the top of the file)")
-            elif needs_arguments(node):
-                found.append(f"{name} (it needs arguments)")
-    return found
-
-
-def needs_arguments(function: ast.FunctionDef) -> bool:
-    its = function.args
-    return len(its.posonlyargs + its.args) > len(its.defaults) or None in its.kw_defaults
-
-
-def arms_of(statements: tuple[str, ...], setup: str, file: str | None, names: tuple[str, ...], uses: str = "") -> list:
-    """An arm for each statement, or for each benchmark of the file. uses: source of what statements name elsewhere.
-    Raises UserError."""
-    from ffilab.yours.comparing import Arm, short
-
-    called = [short(statement) for statement in statements]
-    if file:
-        path = Path(file).absolute()
-        try:
-            tree = ast.parse(path.read_bytes())
-        except OSError as error:
-            raise UserError(f"--file names {file}, which cannot be read: {error.strerror}.") from None
-        except (SyntaxError, ValueError) as error:
-            raise UserError(f"{file} is no Python ({error}): correct it.") from None
-        uses += FILE.format(folder=str(path.parent), file=str(path))
-        if not statements:
-            functions = [
-                node.name for node in tree.body if isinstance(node, ast.FunctionDef) and not needs_arguments(node)
-            ]
-            called = [name for name in functions if name.startswith(BENCH)]
-            statements = tuple(f"{name}()" for name in called)
-            if others := left_out(tree):
-                click.echo(f"  Left out: {', '.join(others)}.", err=True)
-    if not statements:
-        raise UserError(f"There is nothing to time: give a statement, or a --file with functions `{BENCH}…()`.")
-    if len(names) > len(statements):
-        raise UserError(f"There are {len(names)} names for {len(statements)} statements: give each --name a statement.")
-    return [Arm(name, what, setup, uses) for name, what in zip([*names, *called[len(names) :]], statements)]
 
 
 def run(verbs: click.Group, stopped: str, mistake: int) -> None:

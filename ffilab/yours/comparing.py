@@ -1,13 +1,18 @@
 """Compare statements, Pythons, or both: one plan, one run, one result."""
 
 import os
+import re
 import shutil
 import site
 import sys
 import tempfile
+import threading
 from collections.abc import Iterable, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+
+import psutil
 
 from ffilab.measure import runner
 from ffilab.measure.plan import EMPTY, YOURS, Arm, controls, plan
@@ -32,6 +37,9 @@ LONGEST_NAME = 40
 ON = ", with the GIL"
 # A first pass that takes so many times as long as later ones, and as many ns, is no warm-up alone.
 USED_UP, LEAST_NS = 20, 20_000
+# A moment in which an arm is looked at, in ns and loops, and how often.
+MOMENT_NS, MOST_LOOPS, LOOK_S = 5_000_000, 1_000, 0.0005
+NEVER_AWAITED = re.compile(r"coroutine '(.+?)' was never awaited")
 WHY = "does it use up what the setup made, or keep what it once found? Only later passes are timed."
 LIMITS = "A setup, and a batch, may take a minute, or as long as --time; a statement may not end its process."
 # Modules of the folder where it is started are found, behind those of the environments: these are what is compared.
@@ -73,7 +81,7 @@ def compare(
     if quiet:
         settings.tell(progress=str(folder / "progress.json"))
     try:
-        blocks = tried(asked, interpreters, pool, folder, seconds)
+        blocks = tried(asked, interpreters, pool, folder, seconds, pin)
         # Not at the top: it takes a second, and a mistake is to be told at once.
         from ffilab.yours.result import Result, width
 
@@ -147,12 +155,36 @@ def way_out(reason: str) -> str:
         apart = ["PYTHONPATH"] if os.environ.get("PYTHONPATH") else []
         apart += ["your user site"] if site.ENABLE_USER_SITE and os.path.isdir(site.getusersitepackages()) else []
         return "install it there" + (f" (what lies in {' or '.join(apart)} does not count here)" if apart else "")
+    if "'await' outside" in reason:
+        return "time a function `async def bench_…` of a --file"
     if "IndentationError" in reason or "unexpected EOF" in reason or "expected an indented block" in reason:
         return "correct it; each argument is a statement of its own, and one of several lines is one argument"
     return "correct it"
 
 
-def tried(arms: list[Arm], interpreters: dict[str, Installed], pool: Pool, folder: Path, seconds: float) -> int:
+@contextmanager
+def most_threads(pid: int):
+    """Yields a list whose last item is how many threads a process had at once, at the most, while the body ran."""
+    most, ended, process = [1], threading.Event(), psutil.Process(pid)
+
+    def look() -> None:
+        while not ended.wait(LOOK_S):
+            most.append(max(most[-1], process.num_threads()))
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        yield most
+        # Those that stay are seen however short it was.
+        most.append(max(most[-1], process.num_threads()))
+    finally:
+        ended.set()
+        looking.join()
+
+
+def tried(
+    arms: list[Arm], interpreters: dict[str, Installed], pool: Pool, folder: Path, seconds: float, pin: bool
+) -> int:
     """Make and run each arm for a moment; return how many blocks a restart may have. Raises UserError with what went
     wrong."""
     moment = Budget(YOURS, 1, 1, 0, BATCH_MS, scale=1, repeats=1)
@@ -165,21 +197,31 @@ def tried(arms: list[Arm], interpreters: dict[str, Installed], pool: Pool, folde
             for label, reasons in restart.missing.items():
                 for arm, reason in reasons.items():
                     raise UserError(f"{arm!r} cannot be timed on {label} ({reason.rstrip('.')}): {way_out(reason)}.")
-            passes = []
+            passes, most = [], 1
             for label, arm in restart.cells:
                 worker = restart.worker(label, arm)
-                later = worker.time(arm.name, 1)["ns"]
                 first = worker.loaded["first_ns"][arm.name]
+                loops = max(1, min(MOST_LOOPS, int(MOMENT_NS / first))) if first else 1
+                with most_threads(worker.loaded["facts"]["pid"]) as threads:
+                    later = worker.time(arm.name, loops)["ns"] / loops
+                most = max(most, threads[-1])
+                if never := NEVER_AWAITED.search(worker.log.read_text(errors="replace")):
+                    raise UserError(
+                        f"{arm.name!r} makes the coroutine {never[1]}, and nobody awaits it: time a function `async "
+                        "def bench_…` of a --file."
+                    )
                 if first > max(USED_UP * later, LEAST_NS):
                     longer = f"took {first / later:.0f} times as long as later ones"
                     print(f"  The first pass of {arm.name!r} {longer}: {WHY}", file=sys.stderr)
                 passes.append(later / 1e9)
+            if pin and most > 1:
+                print(f"  What is measured has {most} threads on one core: --no-pin gives them all.", file=sys.stderr)
         finally:
             restart.close()
     except WorkerFailed as failure:
         for arm in arms if len(arms) > 1 else ():
             # Which of them was it? Alone, it says so itself.
-            tried([arm], interpreters, pool, folder, seconds)
+            tried([arm], interpreters, pool, folder, seconds, pin)
         which = f"{arms[0].name!r}" if len(arms) == 1 else "Together, they"
         raise UserError(f"{which} cannot be timed: {failure}. {LIMITS}") from None
     return max(1, min(MOST_BLOCKS, int(RESTART_S / sum(max(BATCH_MS / 1e3, each) for each in passes))))

@@ -7,12 +7,19 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 
 from ffilab.run.errors import UserError
-from ffilab.yours import command
+from ffilab.yours import benchmarks, command
 from ffilab.yours.result import Result
 from ffilab.yours.uses import uses_of
 
 # What a shell is told with an exit code or a file; a notebook has the result.
-ELSEWHERE = {"record": "result.save(…)", "pyperf": "result.save_pyperf(…)", "limit": "result.gate(…)"}
+ELSEWHERE = {
+    "record": "call save(…) of the result, which is `_`",
+    "markdown": "call save_markdown(…) of the result, which is `_`",
+    "pyperf": "call save_pyperf(…) of the result, which is `_`",
+    "limit": "call gate(…) of the result, which is `_`",
+    "memory": "run ffilab time --memory there",
+    "instructions": "run ffilab time --instructions there",
+}
 
 
 def compared(line: str, cell: str | None, namespace: dict) -> Result:
@@ -27,11 +34,11 @@ def compared(line: str, cell: str | None, namespace: dict) -> Result:
         words = shlex.split(line) + (["--", *statements] if statements else [])
         options = command.time.make_context("%%ffilab", words).params
         for option, instead in ELSEWHERE.items():
-            if options.pop(option) is not None:
-                raise UserError(f"This is an option for a shell: call {instead}, with `result = _`.")
+            if options.pop(option) not in (None, False):
+                raise UserError(f"This is an option for a shell: {instead}.")
         statements, setup = options.pop("statements"), "\n".join(options.pop("setup"))
         uses = uses_of(list(statements), setup, namespace)
-        arms = command.arms_of(statements, setup, options.pop("file"), options.pop("names"), uses)
+        arms = benchmarks.arms_of(statements, setup, options.pop("file"), options.pop("names"), uses)
         return command.measured(arms, **options)
     except click.ClickException as error:
         raise UsageError(error.format_message()) from None

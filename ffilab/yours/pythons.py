@@ -27,6 +27,7 @@ try:
 except ImportError:
     packages = {}
 print(json.dumps({
+    "executable": sys.executable,
     "implementation": platform.python_implementation(),
     "release": list(sys.version_info[:3]),
     "version": sys.version,
@@ -64,6 +65,8 @@ def found(named) -> dict[str, Installed]:
                 pass  # it may still be a name on PATH
         python = executable(word)
         facts = probed(python, word)
+        # What a script such as pyenv's leads to, so that tools see the process itself.
+        python = Path(facts["executable"] or python)
         version = ".".join(map(str, facts["release"])) + ("t" if facts["free_threaded"] else "")
         folder = Path(word).expanduser()
         # Not where a link leads to: what was typed is its name.

@@ -51,7 +51,7 @@ def width(record: Record) -> float:
 
 
 def percent(share: float) -> str:
-    return f"{100 * share:.2g} %"
+    return f"{100 * share:.2g} %" if share < 1 else f"{100 * share:.0f} %"
 
 
 @dataclass(frozen=True, repr=False)
@@ -172,13 +172,27 @@ class Result:
         apart = [f"{name} ({', '.join(found)})" for name, found in by_name.items() if len(set(found)) > 1]
         return "\n".join([*lines, *([f"Packages that differ: {', '.join(apart)}."] if apart else [])])
 
-    def __str__(self) -> str:
+    @property
+    def rows(self) -> list[tuple[str, str, str]]:
+        """The table, its heading first: a name, the time of a pass, and its ratio."""
         times = list(self.times.values())
         scale, unit = next(((least, unit) for least, unit in UNITS if times[0].value >= least), (1, "ns"))
         rows = [("", f"{unit} per pass", f"over {self.names[0]}" if self.ratios else "")]
         for name, time in self.times.items():
             ratio = wording.text(self.ratios[name]) if name in self.ratios else ""
             rows.append((name, wording.text(time, factor=1 / scale), ratio))
+        return rows
+
+    def save_markdown(self, path: str | Path) -> None:
+        """Write the table and what was found as Markdown."""
+        heading, *rows = [[cell.replace("|", "\\|") for cell in row] for row in self.rows]
+        lines = [heading, ["---", "---:", "---:"], *([f"`{name}`", *rest] for name, *rest in rows)]
+        said = [f"- {self.sentence(name)}" for name in self.ratios]
+        text = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+        Path(path).write_text("\n\n".join([text, *(["\n".join(said)] if said else []), self.varied()]) + "\n")
+
+    def __str__(self) -> str:
+        rows = self.rows
         wide = [max(len(row[column]) for row in rows) for column in (0, 1)]
         table = [f"{name:<{wide[0]}}  {time:<{wide[1]}}  {ratio}".rstrip() for name, time, ratio in rows]
         said = [self.sentence(name) for name in self.ratios]

@@ -15,7 +15,7 @@ SECONDS = {"smoke": 0, "room": 10, "quick": 30, "full": 120}
 
 def measure(budget: str) -> None:
     """Measure the example; where that fails, say why, as the book is worth printing without it."""
-    from ffilab.yours.command import arms_of
+    from ffilab.yours.benchmarks import arms_of
     from ffilab.yours.comparing import compare
 
     try:

@@ -1,0 +1,68 @@
+"""The action that compares a change with its base: its steps, run as a code host runs them."""
+
+import re
+import subprocess
+
+import pytest
+import yaml
+
+from ffilab.run.paths import ROOT
+from ffilab.setup.catalogue import BY_LABEL, GIL
+from ffilab.setup.installed import load
+from tests.helpers.environment import clean_environment
+
+ACTION = ROOT / ".github" / "actions" / "compare" / "action.yml"
+PROJECT = """
+[build-system]
+requires = ["setuptools"]
+build-backend = "setuptools.build_meta"
+[project]
+name = "toy"
+version = "0"
+[tool.setuptools]
+py-modules = ["toy"]
+"""
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """A package whose second commit makes its function take five times as long."""
+    folder = tmp_path / "toy"
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text(PROJECT)
+    (folder / "bench.py").write_text("import toy\ndef bench_f(): toy.f()\n")
+    name = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for count in (1_000, 5_000):
+        (folder / "toy.py").write_text(f"def f(): return sum(range({count}))\n")
+        for words in (["init", "-q"], ["add", "."], [*name, "commit", "-qm", str(count)]):
+            subprocess.run(["git", *words], cwd=folder, check=True)
+    return folder
+
+
+@pytest.mark.full
+def test_a_slower_change_fails_with_a_table(repository, tmp_path):
+    action = yaml.safe_load(ACTION.read_text())
+    given = {"base": "HEAD~1", "benchmarks": "bench.py", "time": "5s", "python": str(load(BY_LABEL[GIL]).python)}
+    known = {f"inputs.{name}": given.get(name, told.get("default")) for name, told in action["inputs"].items()}
+    known["github.action_path"] = str(ACTION.parent)
+    (tmp_path / "runner").mkdir()
+    summary = tmp_path / "summary.md"
+    for step in action["runs"]["steps"]:
+        filled = {
+            name: re.sub(r"\$\{\{ (.*?) \}\}", lambda found: known[found[1]], text)
+            for name, text in step["env"].items()
+        }
+        environment = clean_environment(
+            RUNNER_TEMP=str(tmp_path / "runner"), GITHUB_STEP_SUMMARY=str(summary), **filled
+        )
+        run = subprocess.run(
+            ["bash", "-eo", "pipefail", "-c", step["run"]],
+            cwd=repository,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        said = run.stdout + run.stderr
+        assert run.returncode == (1 if step["name"] == "Compare" else 0), said
+    assert "Failed: change takes more than 2 % longer than base." in said
+    assert re.search(r"^\| `change` \| .* \| \d", summary.read_text(), re.M), summary.read_text()
