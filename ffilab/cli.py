@@ -34,7 +34,7 @@ DISTURBING = (
 )
 MEASURING = {"book", "chapter", "more", "study", "lab"}
 # Modules of `studies` with a `main(budget)`.
-STUDIES = ("calibration", "characteristics", "contest", "cost", "object_model", "wheels")
+STUDIES = ("calibration", "characteristics", "contest", "cost", "object_model", "patches", "wheels")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

@@ -1,6 +1,8 @@
 """The locks of book/locks.md: each file as the page quotes it, compiled with its tool's locked version, and tried."""
 
+import re
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +10,7 @@ from ffilab.measure.case import program
 from ffilab.run.paths import NATIVE, ROOT
 from ffilab.setup import installed
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
+from studies.compiled import compiled
 from tests.helpers.environment import for_reproducers
 
 LOCKS = ROOT / "book" / "locks"
@@ -54,3 +57,39 @@ def test_the_page_quotes_every_file_and_pins_what_is_locked():
     assert [tool for tool in TOOLS if f"locks/{tool}/" not in page] == []
     wanted = (LOCKS / "pyo3" / "Cargo.toml").read_text().partition('pyo3 = "=')[2].partition('"')[0]
     assert f'name = "pyo3"\nversion = "{wanted}"' in (NATIVE / "boundary" / "pyo3" / "crates.lock").read_text()
+
+
+@pytest.fixture(scope="module")
+def instrumented():
+    """A CPython of ThreadSanitizer's, as the page has it; some minutes, once."""
+    return compiled("tsan", "--with-thread-sanitizer")
+
+
+def sanitized(tool, folder, instrumented, changed=lambda text: text):
+    """How the page's commands end for a tool, and their errors."""
+    shutil.copytree(LOCKS, folder / "locks")
+    (source,) = (folder / "locks" / tool).glob("locked.*")
+    source.write_text(changed(source.read_text()))
+    (folder / "cpython").symlink_to(instrumented)
+    environment = for_reproducers(installed.load(BY_LABEL[FREE_THREADED]).python, folder / "cargo")
+    # The tools' own packages, which the other CPython does not have.
+    (packages,) = Path(installed.load(BY_LABEL[FREE_THREADED]).python).parents[1].glob("lib/python*/site-packages")
+    environment |= {"HOME": str(folder), "PYTHONPATH": str(packages)}
+    command = ["sh", "-ec", 'cd "$0" && cp ../try_it.py . && . ../sanitized.sh', folder / "locks" / tool]
+    ended, out, error = program(command, 600, environment, memory_bytes=None)
+    return ended, out + error
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool not in (HANGS, "pyo3")])
+def test_threadsanitizer_sees_the_lock(tool, tmp_path, instrumented):
+    ended, said = sanitized(tool, tmp_path, instrumented)
+    assert ended == "ok", said
+    assert "one alone inside" in said
+
+
+@pytest.mark.full
+def test_threadsanitizer_misses_a_lock_that_is_not_there(tmp_path, instrumented):
+    ended, said = sanitized("c", tmp_path, instrumented, lambda text: re.sub(r" +PyMutex_\w+\(&lock\);.*\n", "", text))
+    assert ended == "exit code 66", said
+    assert re.search(r"SUMMARY: ThreadSanitizer: data race .* in enter", said), said

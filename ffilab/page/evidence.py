@@ -86,6 +86,12 @@ def wheels_page(rounds: list[dict]) -> str:
     return filled("wheels.md", study=STUDY, rounds=rounds, tools=tools(rounds), level=WHEELS_LEVEL)
 
 
+def patches_page(sessions: list[dict]) -> str:
+    """What the patches of book/upstream change: each time that a report's program prints, before and after."""
+    found = sessions[-1] if sessions else None
+    return filled("patches.md", study=STUDY, found=found, text=lambda one: wording.text(Interval(*one)))
+
+
 def object_model_page(sessions: list[dict]) -> str:
     """What bindings do with classes: times, the questions on which they differ or agree, and further tools."""
     if not sessions:

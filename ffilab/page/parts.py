@@ -88,6 +88,7 @@ PARTS: dict[str, Part] = {
     "matrix": lambda tree, copy: matrix.page(tree),
     "minutes": lambda tree, copy: minutes_page(copy.sessions),
     "object_model": lambda tree, copy: evidence.object_model_page(evidence.kept_evidence("object_model")),
+    "patches": lambda tree, copy: evidence.patches_page(evidence.kept_evidence("patches")),
     "sources": lambda tree, copy: sources.page(tree, copy.ledger),
     "wheel_cost": lambda tree, copy: cost.page(evidence.kept_evidence("wheel_cost"), tree),
     "wheels": lambda tree, copy: evidence.wheels_page(evidence.kept_evidence("wheels")),

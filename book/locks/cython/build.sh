@@ -1,3 +1,3 @@
 cython -3 locked.pyx
 python_h=$(python -c "import sysconfig; print(sysconfig.get_path('include'))")
-cc -O1 -shared -fPIC -I "$python_h" locked.c -o locked.so
+${CC:-cc} -O1 -shared -fPIC -I "$python_h" locked.c -o locked.so

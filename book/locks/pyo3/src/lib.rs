@@ -3,7 +3,6 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
-// [lock]
 use pyo3::{prelude::*, sync::MutexExt};
 use std::sync::{Mutex, PoisonError};
 
