@@ -164,10 +164,11 @@ def busy(monkeypatch):
     return numbers
 
 
-def three(session, title="calls"):
+def three(session, title="calls", **further):
     """An experiment of three cases in four rounds; each process says how many ran before it."""
     count = itertools.count()
-    return session.run(title, [Step(lambda seed: Outcome({"at": next(count)}, "ok"), {"case": n}) for n in range(3)], 4)
+    cases = [Step(lambda seed: Outcome({"at": next(count)}, "ok"), {"case": n}) for n in range(3)]
+    return session.run(title, cases, 4, **further)
 
 
 def test_disturbed_processes_run_again_at_the_end_in_the_place_of_the_first(session, busy):
@@ -186,9 +187,15 @@ def test_disturbed_processes_run_again_at_the_end_in_the_place_of_the_first(sess
         assert line["seed"] != first["seed"]
     assert session.disturbed("calls") == (2, 0, 12)
     assert session.said("calls") == "2 of 12 processes were measured again, 0 left out: other load"
-    both = session.frame("calls", disturbed=True)
-    assert list(both.index[both.disturbed == "other load"]) == [2, 7]
-    assert len(both) == 14
+
+
+def test_nobody_watches_what_only_counts_events(session, busy):
+    busy |= set(range(12))
+    frame = three(session, events=True)
+    assert sorted(frame["at"]) == list(range(12))
+    assert session.disturbed("calls") == (0, 0, 12)
+    assert session.said("calls") == "12 processes, in which events are counted: they hold whatever else ran"
+    assert controls.disturbed(session, "calls").passed
 
 
 def test_half_as_many_processes_run_again_at_most_and_what_stays_disturbed_is_left_out(session, busy):
@@ -259,6 +266,7 @@ def test_cores_count_by_the_time_that_they_were_busy():
 
 def test_what_nothing_probed_had_no_company():
     assert neighbour.of_processes(["case"] * 2, [{}, {}]) == [0.0, 0.0]
+    assert neighbour.of_processes(["case"] * 2, [probed(QUIET_NS)] * 2) == [0.0, 0.0]
 
 
 @pytest.mark.skipif(not machine.can_pin(), reason="no thread can be kept on a core here")

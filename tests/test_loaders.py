@@ -68,7 +68,7 @@ def test_functions_with_an_argument_return_what_they_should(library):
 def test_what_should_be_safe_runs_as_often_as_its_rule_takes_and_every_case_runs(budget, safe, others):
     runs = {}
 
-    def run(title, cases, repeats, may_fail):
+    def run(title, cases, repeats, may_fail, events):
         for case in cases:
             runs[case.interpreter, case.factors["loader"], case.named["what"]] = title, repeats
 

@@ -87,18 +87,6 @@ def test_one_bad_run_refutes_that_it_never_happens(frames, claim, about, rows, c
     assert answer(frames, claim, about, "never") == NO
 
 
-def test_an_event_counts_though_its_process_was_disturbed_and_measured_again():
-    session = Golden("races")
-    safe = next(
-        one for one in session.record.children if one["title"] == TRIALS and one["interpreter"] == FREE_THREADED
-    )
-    again = {**safe, "process": 10_000, "replaces": safe["process"]}
-    safe |= {"strangers_s": 1.0, "wall_s": 0.1}
-    safe["result"] = [{**row, "lost": 0.1} if row.get("variant") == "mutex" else row for row in safe["result"]]
-    session.record.children.append(again)
-    assert numbers_of(session)[f"bad runs: mutex, PyDLL, {FREE_THREADED}"].estimate.events == 1
-
-
 def test_threads_that_never_met_try_no_lock(frames):
     frame = frames[TRIALS]
     frame.loc[where(frame, **{**MET, "variant": "mutex"}), "met"] = np.arange(experiment.TRIALS["quick"]) % 2

@@ -79,7 +79,6 @@ class Declarations:
         timed: str = "",
         frame: str = "",
         of: Callable[..., object] | None = None,
-        disturbed: bool = False,
         two_cores: bool = False,
         over: Mapping[str, Values | Callable[..., Values]] | None = None,
         **fixed,
@@ -90,7 +89,6 @@ class Declarations:
         timed, frame: the timed plan, or the experiment, that the function gets first; the session, without either.
         of: a function of the session, worked out once, whose value the function gets first; a text is the reason why
         there is no number.
-        disturbed: whether the frame keeps processes beside which others ran: an event counts, whatever else ran.
         two_cores: whether it says something only where two threads, or two processes, can run at once.
         over: the values of parameters, by the words that stand for them; a function of the session may return them. A
         value that is a dictionary is handed in as keywords.
@@ -102,7 +100,7 @@ class Declarations:
                 return session.once(of)
             if timed:
                 return session.timed(timed)
-            return session.frame(frame, disturbed=disturbed) if frame else session
+            return session.frame(frame) if frame else session
 
         def declare(make):
             self._declared.append(Declaration(make, name, read, over or {}, fixed, two_cores, self._missing))

@@ -261,9 +261,10 @@ class Event(Rule):
     rate: float = math.nan
     by_interval: ClassVar[bool] = False
     counts: ClassVar[bool] = True
-    # The answers to an event that was seen, and to none in enough runs.
+    # The answers to an event that was seen, and to none in enough runs; what was not seen then.
     seen: ClassVar[str] = ""
     unseen: ClassVar[str] = ""
+    none: ClassVar[str] = ""
 
     def problem(self) -> str | None:
         if wrong := _finite(self, "rate"):
@@ -276,7 +277,7 @@ class Event(Rule):
         share = cast(Share, estimate)
         if share.events:
             return Answer(self.seen, f"it happened in {share} runs", share.trials)
-        none = f"not seen in {share.trials} runs, so rarer than {share.at().high:.1%}"
+        none = f"{self.none} not seen in {share.trials} runs, so rarer than {share.at().high:.1%}".lstrip()
         if share.at().high <= self.rate:
             return Answer(self.unseen, none, share.trials)
         needed = math.ceil(math.log((1 - LEVEL) / 2) / math.log(1 - self.rate))
@@ -299,6 +300,7 @@ class Never(Event):
 
     seen: ClassVar[str] = NO
     unseen: ClassVar[str] = YES
+    none: ClassVar[str] = "the contrary was"
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,8 @@ def of_processes(cases: list[str], cores: list[dict[str, dict]]) -> list[float]:
     for number, (case, of_process) in enumerate(zip(cases, cores)):
         for core, watched in of_process.items():
             between.setdefault((case, core), []).extend((number, *pair) for pair in pairwise(watched["probes"]))
-    for (_, core), rows in between.items():
+    # A process that ended at once may have met a single probe: there is nothing between.
+    for (_, core), rows in [item for item in between.items() if item[1]]:
         numbers, *pairs = np.array(rows).T
         times = np.array(pairs, dtype=float).T
         busy = (times > BUSY * levels(times, numbers)[:, None]).mean(axis=1)

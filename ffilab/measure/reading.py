@@ -206,6 +206,8 @@ class Session:
         if name in self.plans:
             return self.timed(name).noise.report
         processes = [line for record in self._holding(name) for line in record.processes(name)]
+        if not any("strangers_s" in line for line in processes):
+            return f"{len(processes)} processes, in which events are counted: they hold whatever else ran"
         told = noise.disturbed_in_words(self.disturbed(name), self.disturbed_by(name), "processes")
         return told + noise.unwatched(processes)
 
@@ -220,19 +222,18 @@ class Session:
         """The cases of an experiment that are shown though more than half of their processes stayed disturbed."""
         return mostly_lost([place for record in self._holding(title) for place in by_place(record.processes(title))])
 
-    def frame(self, title: str, disturbed: bool = False) -> pd.DataFrame:
+    def frame(self, title: str) -> pd.DataFrame:
         """The processes of an experiment, one tidy frame: see Record.frame. Raises UserError if there are none.
 
         Of several sessions the processes stand one behind the other, and are numbered through; the column `session`
         says which of them (0 is the oldest) each comes from. What ran once, as its author ran it, is an example and no
         sample: of that the newest session's is shown.
-        disturbed: also those that are left out, with a column that says by what.
         """
         self.reads.add(title)
         records = self._holding(title)
         whole = self.mostly_lost(title)
         try:
-            frames = [record.frame(title, disturbed, whole) for record in records]
+            frames = [record.frame(title, whole) for record in records]
         except KeyError as lacking:
             raise self._lacks(f"the experiment {lacking}") from None
         for number, frame in enumerate(frames):

@@ -236,7 +236,7 @@ class Record:
         """Was this cell timed? Not if the arm could not be made there, or was not asked for."""
         return f"{interpreter}/{arm}" in self.loops
 
-    def frame(self, title: str, disturbed: bool = False, whole: set[str] | None = None) -> pd.DataFrame:
+    def frame(self, title: str, whole: set[str] | None = None) -> pd.DataFrame:
         """The processes of one experiment, tidy: a row for each process, or for each row that a process brought back.
 
         Columns: interpreter, the named factors of the case, the values of the result (nested ones with a dot between
@@ -246,8 +246,6 @@ class Record:
         Processes that stayed disturbed are left out, unless that would be more than half of all, or of those of one
         case; what was measured again stands in the place of what it replaces.
 
-        disturbed: all processes, also those that were replaced, with a further column `disturbed`: by what, or an empty
-        text.
         whole: the cases that keep what stayed disturbed; by the rule above, if not given.
         Raises KeyError if there is no complete experiment of that title.
         """
@@ -255,17 +253,14 @@ class Record:
 
         lines, experiment = self.processes(title), self._last(title)
         # Judging asks for one frame once for each number; a process more is another frame.
-        asked = title, disturbed, str(whole), experiment["run"], len(self.children)
+        asked = title, str(whole), experiment["run"], len(self.children)
         if asked in self.frames:
             return self.frames[asked].copy()
         places = by_place(lines)
         if len(places) < experiment["processes"]:
             raise KeyError(f"{title}, which was interrupted")
-        if disturbed:
-            rows = [{**row, "disturbed": noise.disturbed(line)} for line in lines for row in rows_of(line)]
-        else:
-            kept = chosen(places, mostly_lost(places) if whole is None else whole)
-            rows = [row for line in kept for row in rows_of(line)]
+        kept = chosen(places, mostly_lost(places) if whole is None else whole)
+        rows = [row for line in kept for row in rows_of(line)]
         without_rows = ["interpreter", *experiment.get("columns", []), *HOW]
         frame = self.frames[asked] = pd.DataFrame(rows, columns=None if rows else without_rows)
         return frame.copy()

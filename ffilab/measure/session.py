@@ -11,6 +11,7 @@ import json
 import random
 import secrets
 from collections.abc import Callable, Collection
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -102,6 +103,7 @@ class Measuring(Session):
         repeats: int,
         may_fail: bool | Collection[str] = False,
         columns: Collection[str] = (),
+        events: bool = False,
     ) -> pd.DataFrame:
         """Run every case `repeats` times, each round in a fresh random order; write every outcome; return the frame.
 
@@ -111,6 +113,8 @@ class Measuring(Session):
         is raised, with the case and how it ended. An experiment that is run again, in JupyterLab, takes the place of
         the first.
         columns: where a machine may have no case at all, the factors and values that readers of the frame look at.
+        events: whether nothing is timed, and only what happened is counted: that holds whatever else ran, so that
+        nobody watches, and nothing runs again.
         Raises ValueError if there is no case, and no column is named.
         """
         if not cases and not columns:
@@ -119,7 +123,7 @@ class Measuring(Session):
         # All processes of a round share the layout of their interpreter.
         pool = layouts.current(sorted({case.interpreter for case in cases if isinstance(case, Case)}))
         given = runner.turns(pool, repeats, order) if pool else [None] * repeats
-        named = {} if cases else {"columns": list(columns)}
+        named = ({} if cases else {"columns": list(columns)}) | ({"events": True} if events else {})
         self._write("experiment", title=title, run=self._runs[title], processes=repeats * len(cases), **named)
         planned: list[Planned] = []
         with Reporter(title, repeats * len(cases)) as reporter:
@@ -128,7 +132,7 @@ class Measuring(Session):
                     of_label = pool.get(case.interpreter) if isinstance(case, Case) else None
                     layout = of_label[(given[number] or 0) % len(of_label)] if of_label else None
                     planned.append(Planned(case, number, layout, len(planned)))
-            attempt = functools.partial(self._one, title, order, may_fail, reporter)
+            attempt = functools.partial(self._one, title, order, may_fail, events, reporter)
             for one in planned:
                 attempt(one, one.process)
             again = iter(range(len(planned), len(planned) + -(-len(planned) // 2)))
@@ -151,14 +155,22 @@ class Measuring(Session):
         return lost
 
     def _one(
-        self, title: str, order: random.Random, may_fail, reporter: Reporter, planned: Planned, process: int
+        self,
+        title: str,
+        order: random.Random,
+        may_fail,
+        events: bool,
+        reporter: Reporter,
+        planned: Planned,
+        process: int,
     ) -> None:
         """Run a planned process, for the first time or again, and write down how it went."""
         case, layout, seed = planned.case, planned.layout, order.getrandbits(32)
         watch = machine.Watch()
-        with neighbour.beside() as cores:
+        with nullcontext({}) if events else neighbour.beside() as cores:
             outcome: Outcome = case.run(seed, layout) if layout else case.run(seed)
-        others = watch.end()
+        ended = watch.end()
+        others = {"wall_s": ended["wall_s"]} if events else {**ended, "cores": cores}
         child = {
             "title": title,
             "run": self._runs[title],
@@ -177,7 +189,6 @@ class Measuring(Session):
             },
             **vars(outcome),
             "error": without_paths(outcome.error),
-            "cores": cores,
             **others,
         }
         if process != planned.process:

@@ -263,11 +263,12 @@ def table(
 ) -> None:
     """Display a table without its index; `caption` says what is in it. A link below holds all of it as CSV.
 
-    frame: numbers with an interval are Quantities in it, so that both are made of the same.
+    frame: numbers with an interval become Quantities, so that both are made of the same.
     columns, rows: what is shown; the whole table is folded below it. fold: all of it is folded, under its caption.
     links: addresses, by the whole text of the cells and of the headings that lead there.
     keep: a name under which the notebook keeps the table, for pages that are no chapter (tables.py).
     """
+    frame = frame.map(lambda found: Quantity(found) if isinstance(found, Estimate) else found)
     if keep:
         keep_table(frame, caption, keep)
     whole = f"{rows_of(frame, links)}{csv_link(frame, 'table')}"

@@ -17,7 +17,7 @@ from notebooks.arenas.numbers import AS_RUN, HUGE, HUGE_NONE, NONE, ON
 UNITS = {
     "many short-lived threads": "MiB at the end",
     "many short-lived threads, all freed": "MiB at the end",
-    numbers.SERVER: "MiB after a second without work (beside: after a tenth of it)",
+    numbers.SERVER: "MiB after 0.6 s without work (beside: after 0.1 s)",
     numbers.LATENCY: "ns, slowest 0.1 %, less the clock (beside: median)",
     "short-lived processes": "ms for an empty process",
     "tight memory limit": "MiB at the peak",
@@ -247,6 +247,14 @@ def domains_table(found: pd.DataFrame) -> pd.DataFrame:
     share = found.pivot(index=["domain", "size"], columns="interpreter", values="share")
     said = share.map(lambda one: "yes" if one > 0.9 else "no" if one < 0.1 else f"{one:.0%} of the bytes")
     return said.rename_axis(columns=None).reset_index()
+
+
+def tests_table(runs: pd.DataFrame) -> pd.DataFrame:
+    """What each program left, and what each test gave back, in MiB."""
+    titles = {"left": "left", e.COLLECT: e.COLLECT, f"0.3 s later, {e.MORE}": e.MORE, e.TRIM_ALL: e.TRIM_ALL}
+    columns = {title: partial(shown, column=column) for title, column in titles.items()}
+    columns |= {"objects that it found": partial(shown, column="found")}
+    return draw.summary(runs, {"cause": (*e.CAUSES,), "interpreter": (*e.PAIR,)}, columns)
 
 
 def tunables_table(found: dict[str, str]) -> pd.DataFrame:

@@ -422,6 +422,7 @@ ROUNDS = e.AMOUNT["rounds"]
 SHOWS = 1.0
 WAYS = tuple(e.WORK.values())
 LEFT = {"way": WAYS, "keep": {"all freed": False, "a small entry left by each": True}}
+GIVEN_BACK, TESTED = "what gives it back", {"cause": tuple(e.CAUSES), "interpreter": e.PAIR}
 LATER = {"later": {"grew later": True, "grew no more": False}, "way": WAYS}
 
 
@@ -448,6 +449,12 @@ def grew_later(runs: pd.DataFrame, way: str, later: bool) -> Share | None:
     worked = chosen(runs, state="worked", way=way, keep=True)
     half, end = (chosen(worked, done=done).set_index("process").rss for done in (ROUNDS // 2, ROUNDS))
     return share(end - half > SHOWS, later)
+
+
+@number("MiB left: {cause}, {interpreter}", frame=GIVEN_BACK, over=TESTED, test="left")
+@number("MiB given back by {test}: {cause}, {interpreter}", frame=GIVEN_BACK, over=TESTED | {"test": tuple(e.TESTS)})
+def given_back(runs: pd.DataFrame, test: str, **which: str) -> Estimate | None:
+    return location(chosen(runs, **which)[test].to_numpy(dtype=float))
 
 
 # ---- allocators and settings
@@ -506,13 +513,13 @@ def rated(session: Session, pair: tuple[str, str, str]) -> Estimate | str | None
 
 @number(SERVER + ": {arm} / glibc", over={"arm": [arm for arm in e.ARMS if arm != "glibc"]})
 def server_over_glibc(session: Session, arm: str) -> Estimate | str | None:
-    """What a server holds after a second without work, over glibc as it comes."""
+    """What a server holds after 0.6 s without work, over glibc as it comes."""
     return over(scenarios(session.frame("scenarios")), SERVER, arm, "glibc") or absent(session, arm)
 
 
 @number(SERVER + ", MiB: {arm}", over={"arm": list(e.ARMS)})
 def of_server(session: Session, arm: str) -> Interval | str | None:
-    """What a server holds after a second without work."""
+    """What a server holds after 0.6 s without work."""
     part = chosen(scenarios(session.frame("scenarios")), scenario=SERVER, arm=arm)
     return positive(part, "value") or absent(session, arm)
 

@@ -218,7 +218,7 @@ ENDS = {"label": PAIR, "loader": LOADERS}
 def events(session: Session, label: str, loader: str, what: str, count) -> Share:
     """An event counts, whatever else ran."""
     title = e.SAFE if (label, loader, what) in e.SHOULD_BE_SAFE else e.RISKY
-    return count(session.frame(title, disturbed=True), label, loader)
+    return count(session.frame(title), label, loader)
 
 
 # ---- as the talk ran it ----

@@ -69,9 +69,8 @@ number = Declarations()
     lived=True,
 )
 def child(session: Session, title: str, event: Event, lived: bool = False, **which) -> Share | str | None:
-    """Children of one scene in which `event(rows)` is true, disturbed or not: an event counts, whatever else ran. Why
-    there are none. lived: of those that lived to tell."""
-    runs = session.frame(title, disturbed=True)
+    """Children of one scene in which `event(rows)` is true; why there are none. lived: of those that lived to tell."""
+    runs = session.frame(title)
     if runs.empty:
         return None
     rows = trials(runs, **which)

@@ -222,7 +222,7 @@ def may_i_table(session: Session) -> pd.DataFrame:
     """Every action of the three pages: may it be done, and how the children ended that did it."""
     rows = []
     for action, title, cases, instead, cure in ACTIONS:
-        frame = session.frame(title, disturbed=True)
+        frame = session.frame(title)
         frame = told(frame) if title in SCENES and len(frame) else frame
 
         def children(cases: list[dict], frame: pd.DataFrame = frame, **which: str) -> pd.DataFrame:

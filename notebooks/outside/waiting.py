@@ -1,7 +1,6 @@
 """The numbers of the page on who waits for whom: from rows to numbers. A child is one trial."""
 
 from collections.abc import Callable
-from functools import partial
 
 import pandas as pd
 
@@ -33,8 +32,6 @@ OF_GUARDS = {"interpreter": NEWER, "by": e.GUARDS}
 # Of rows of children, which count.
 Event = Callable[[pd.DataFrame], pd.Series]
 number = Declarations()
-# An event counts, whatever else ran.
-children = partial(number, disturbed=True)
 
 
 def trials(runs: pd.DataFrame, **which) -> pd.DataFrame:
@@ -53,8 +50,8 @@ def is_late(rows: pd.DataFrame) -> pd.Series:
     return (rows.outcome == "ends") & (rows.fate != "came through")
 
 
-@children("children killed: {thread}, {interpreter}", frame=SHUTDOWN, over=OF_THREADS, event=is_killed)
-@children("threads that come too late: {by}, {interpreter}", frame=GUARDS, over=OF_GUARDS, event=is_late)
+@number("children killed: {thread}, {interpreter}", frame=SHUTDOWN, over=OF_THREADS, event=is_killed)
+@number("threads that come too late: {by}, {interpreter}", frame=GUARDS, over=OF_GUARDS, event=is_late)
 def share_of(runs: pd.DataFrame, event: Event, **which) -> Share | str | None:
     """Children for which `event(rows)` is true, among those that tried; if none did, why, or None."""
     rows = trials(runs, **which)
@@ -64,51 +61,51 @@ def share_of(runs: pd.DataFrame, event: Event, **which) -> Share | str | None:
     return None if label in PAIR else f"{label} was not measured here; KERNELS=all measures it as well"
 
 
-@children("children that hang: {way}, {stop}, {interpreter}", frame=LOCKS, over=OF_LOCKS, **HANGS)
-@children("children that hang: detached, or a PyMutex", frame=LOCKS, way=e.WAYS[1:], **HANGS)
-@children("children that hang: {thread}, {interpreter}", frame=SHUTDOWN, over=OF_THREADS, **HANGS)
-@children("children that end well: {thread}, {interpreter}", frame=SHUTDOWN, over=OF_THREADS, **ENDS)
-@children(
+@number("children that hang: {way}, {stop}, {interpreter}", frame=LOCKS, over=OF_LOCKS, **HANGS)
+@number("children that hang: detached, or a PyMutex", frame=LOCKS, way=e.WAYS[1:], **HANGS)
+@number("children that hang: {thread}, {interpreter}", frame=SHUTDOWN, over=OF_THREADS, **HANGS)
+@number("children that end well: {thread}, {interpreter}", frame=SHUTDOWN, over=OF_THREADS, **ENDS)
+@number(
     "threads that {value}: {thread}, {interpreter}", frame=SHUTDOWN, over=OF_THREADS | {"value": FATES}, column="fate"
 )
-@children(
+@number(
     "threads that come through: {thread}, {interpreter}",
     frame=SHUTDOWN,
     over={"interpreter": NEWER, "thread": ("a new state",)},
     **CAME_THROUGH,
 )
-@children("handlers run during the call: {how}, {interpreter}", frame=SIGNALS, over=OF_SIGNALS, **DURING)
-@children("handlers late: {how}, {interpreter}", frame=SIGNALS, over=OF_SIGNALS, column="late", value=True)
-@children("pending calls run while main is busy: {main}, {interpreter}", frame=CALLS, over=OF_CALLS, **WHILE_BUSY)
-@children("children that hang: {how}, {interpreter}", frame=FORK, over=OF_PAIR | {"how": e.FORKS}, **HANGS)
-@children("children that start with forkserver: {interpreter}", frame=FORK, over=OF_PAIR, **BY_DEFAULT)
-@children(
+@number("handlers run during the call: {how}, {interpreter}", frame=SIGNALS, over=OF_SIGNALS, **DURING)
+@number("handlers late: {how}, {interpreter}", frame=SIGNALS, over=OF_SIGNALS, column="late", value=True)
+@number("pending calls run while main is busy: {main}, {interpreter}", frame=CALLS, over=OF_CALLS, **WHILE_BUSY)
+@number("children that hang: {how}, {interpreter}", frame=FORK, over=OF_PAIR | {"how": e.FORKS}, **HANGS)
+@number("children that start with forkserver: {interpreter}", frame=FORK, over=OF_PAIR, **BY_DEFAULT)
+@number(
     "children that hang: in a section, {inside}, {interpreter}",
     frame=SECTIONS,
     over=OF_PAIR | {"inside": e.IN_SECTION[:2]},
     **HANGS,
 )
-@children(
+@number(
     "children that lose counts: {inside}, {interpreter}",
     frame=TWICE,
     over={"interpreter": (*PAIR, *OLDER, *NEWER), "inside": e.IN_SECTION[2:]},
     **LOSES,
 )
-@children(
+@number(
     "threads that come through: {by}, {interpreter}",
     frame=GUARDS,
     over=OF_GUARDS,
     fate=("came through", "refused"),
     **CAME_THROUGH,
 )
-@children("children that hang: {by}, {interpreter}", frame=GUARDS, over=OF_GUARDS, **HANGS)
+@number("children that hang: {by}, {interpreter}", frame=GUARDS, over=OF_GUARDS, **HANGS)
 def share(runs: pd.DataFrame, column: str, value, **which) -> Share | str | None:
     """Children whose `column` has this value; why, or None, if no child told it."""
     tellers = runs if column in runs else runs.iloc[:0]
     return share_of(tellers, lambda rows: rows[column] == value, **which)
 
 
-@children("children that start otherwise than with forkserver: {interpreter}", frame=FORK, over=OF_PAIR)
+@number("children that start otherwise than with forkserver: {interpreter}", frame=FORK, over=OF_PAIR)
 def otherwise(runs: pd.DataFrame, interpreter: str) -> Share | str | None:
     """Children whose default start method is another than forkserver."""
     by_default = share(runs, interpreter=interpreter, **BY_DEFAULT)

@@ -48,9 +48,7 @@ def check_counter(session: Session, folder: str) -> list[str]:
     """
     fixed = {"folder": folder, "way": "ctypes CDLL", "teams": [{**TWO, "variants": ["unsafe"] * ROUNDS}]}
     case = Case(FREE_THREADED, crossed_counter, fixed=fixed)
-    session.run("my counter", [case], session.budget.repeats, may_fail=True)
-    # An event counts, whatever else ran.
-    rounds = session.frame("my counter", disturbed=True)
+    rounds = session.run("my counter", [case], session.budget.repeats, may_fail=True, events=True)
     if len(died := rounds[rounds.ended != "ok"]):
         return [f"Not correct: a process that called yours ended so: {died.ended.iloc[0]}."]
     seen = session.observe("my counter under ThreadSanitizer", sanitized, "counter, unsafe")

@@ -72,7 +72,7 @@ COUNTERS = {f"{variant}, PyDLL, {FREE_THREADED}": (FREE_THREADED, PYDLL, variant
 COUNTERS |= {f"unsafe, PyDLL, {GIL}": (GIL, PYDLL, "unsafe"), f"unsafe, ctypes CDLL, {GIL}": (GIL, CDLL, "unsafe")}
 
 
-@number("bad runs: {counter}", frame=TRIALS, disturbed=True, over={"counter": COUNTERS})
+@number("bad runs: {counter}", frame=TRIALS, over={"counter": COUNTERS})
 def bad_counters(trials: pd.DataFrame, counter: tuple[str, str, str]) -> Share | None:
     return bad(counter_trials(trials, *counter), "lost")
 
@@ -94,8 +94,8 @@ def money(bank: pd.DataFrame) -> pd.DataFrame:
     return bank.assign(created=bank.balance + bank.withdrawn - DOLLARS)
 
 
-@number("bad accounts: unsafe, PyDLL, {label}", frame=TRIALS, disturbed=True, over={"label": PAIR}, case="unsafe")
-@number("bad accounts: safe, PyDLL, {FREE_THREADED}", frame=TRIALS, disturbed=True, label=FREE_THREADED, case="safe")
+@number("bad accounts: unsafe, PyDLL, {label}", frame=TRIALS, over={"label": PAIR}, case="unsafe")
+@number("bad accounts: safe, PyDLL, {FREE_THREADED}", frame=TRIALS, label=FREE_THREADED, case="safe")
 def bad_accounts(trials: pd.DataFrame, label: str, case: str) -> Share | None:
     return bad(money(trials), "created", interpreter=label, case=case)
 
@@ -103,7 +103,7 @@ def bad_accounts(trials: pd.DataFrame, label: str, case: str) -> Share | None:
 LOOPS = {"switch interval 1 µs": False, "a loop of 1,000": True}
 
 
-@number("bad runs: total += 1, {of_the_post}, {GIL}", frame=TRIALS, disturbed=True, over={"of_the_post": LOOPS})
+@number("bad runs: total += 1, {of_the_post}, {GIL}", frame=TRIALS, over={"of_the_post": LOOPS})
 def bad_loops(trials: pd.DataFrame, of_the_post: bool) -> Share | None:
     """Trials of the post's short loop, or of ours."""
     loops = trials[(trials.loops == e.AS_IN_THE_POST["loops"]) == of_the_post]
@@ -113,7 +113,7 @@ def bad_loops(trials: pd.DataFrame, of_the_post: bool) -> Share | None:
 STATEMENTS = {"label": PAIR, "statement": e.STATEMENTS}
 
 
-@number("bad runs: {statement}, {label}", frame="total += 1", disturbed=True, over=STATEMENTS)
+@number("bad runs: {statement}, {label}", frame="total += 1", over=STATEMENTS)
 def bad_statements(runs: pd.DataFrame, label: str, statement: str) -> Share | None:
     return bad(runs, "lost", interpreter=label, statement=statement, interval="1 µs")
 
@@ -129,8 +129,8 @@ def wider(runs: pd.DataFrame) -> Location | None:
 OFF = {"interpreter": FREE_THREADED, "gil": "off"}
 
 
-@number("bad runs as the talk ran it: fast bank, {GIL}", frame=e.AS_RUN, disturbed=True, gil="on", interpreter=GIL)
-@number("bad runs as the talk ran it: fast bank, {FREE_THREADED}", frame=e.AS_RUN, disturbed=True, **OFF)
+@number("bad runs as the talk ran it: fast bank, {GIL}", frame=e.AS_RUN, gil="on", interpreter=GIL)
+@number("bad runs as the talk ran it: fast bank, {FREE_THREADED}", frame=e.AS_RUN, **OFF)
 def bad_fast_banks(runs: pd.DataFrame, **which) -> Share | None:
     return bad(runs, "created", what="fast bank", **which)
 
@@ -371,11 +371,13 @@ def wrong_last_error(kinds: pd.DataFrame) -> Share | None:
 
 
 BORROWED, STRONG = "PyList_GetItem (borrowed)", "PyList_GetItemRef (strong)"
-ENDED = {"frame": "borrowed references", "disturbed": True}
+BORROWED_RUNS = "borrowed references"
 
 
-@number("processes that a borrowed reference ended: {label}", **ENDED, over={"label": PAIR}, what=BORROWED)
-@number("processes that a strong reference ended: {FREE_THREADED}", **ENDED, label=FREE_THREADED, what=STRONG)
+@number("processes that a borrowed reference ended: {label}", frame=BORROWED_RUNS, over={"label": PAIR}, what=BORROWED)
+@number(
+    "processes that a strong reference ended: {FREE_THREADED}", frame=BORROWED_RUNS, label=FREE_THREADED, what=STRONG
+)
 def ended(runs: pd.DataFrame, label: str, what: str) -> Share | None:
     """Processes of the references that are borrowed, or not, that did not end well. An event counts, whatever else
     ran."""

@@ -119,7 +119,7 @@ def test_claims_without_a_tool_or_a_binding_have_a_reason(monkeypatch):
     looks = [profiled(60, 20, how="callgrind, own cost")]
     counted = {label: dict.fromkeys(("ctypes CDLL", "ctypes PyDLL"), looks) for label in PAIR}
     rows = judged(with_observations(counted, trees))
-    assert rows["A11"]["qualifier"] == "1 yes, 1 no number"
+    assert rows["A11"]["qualifier"] == "1 yes, 2 no number"
     assert "PyO3 was not built" in rows["A11"]["reason"]
     assert "instructions were counted" in rows["A10"]["reason"]
 

@@ -57,8 +57,8 @@ class Golden(Reading):
         super().__init__(chapter, GOLDEN / chapter)
         self._frames = frames or {}
 
-    def frame(self, title: str, disturbed: bool = False) -> pd.DataFrame:
-        return self._frames[title] if title in self._frames else super().frame(title, disturbed)
+    def frame(self, title: str) -> pd.DataFrame:
+        return self._frames[title] if title in self._frames else super().frame(title)
 
 
 def about(value, error=0.005, n=20):
