@@ -277,14 +277,9 @@ def test_threads_that_share_a_core_are_said(pin, capsys, tmp_path):
 
 
 def test_a_coroutine_is_awaited_once_for_each_pass(tmp_path):
-    names, calls = {}, []
-
-    async def called():
-        calls.append(1)
-
-    exec(benchmarks.AWAITED, names)
-    names["awaited"](called)(5)
-    assert len(calls) == 5
+    program = "calls = []\nasync def called(): calls.append(1)\nawaited(called)(5)\nprint(len(calls))"
+    answer = subprocess.run([PYTHON, "-c", benchmarks.AWAITED + program], capture_output=True, text=True, check=True)
+    assert answer.stdout == "5\n"
     file = tmp_path / "bench.py"
     file.write_text("import asyncio\nasync def bench_it(): asyncio.get_running_loop()\n")
     (arm,) = comparing.prepared(benchmarks.arms_of((), "", str(file), ()))
