@@ -29,7 +29,7 @@ from ffilab.setup.installed import load
 from studies import compiled, kept
 
 UPSTREAM = ROOT / "book" / "upstream"
-# By report: the package that is patched, or nothing if it is CPython.
+# By report: what is patched, CPython or a package.
 PACKAGES = {path.stem: path.stem.split("-")[0] for path in sorted((UPSTREAM / "patches").glob("*.patch"))}
 PLACES = BEFORE, AFTER = "before", "after"
 FILE = re.compile(r"^```\{code-block\} \w+\n:caption: (\S+)\n(.*?)^```$", re.M | re.S)
@@ -83,6 +83,14 @@ def printed(text: str) -> dict[str, float]:
     return {TIME.sub(r"… \2", line, count=1): float(time[1]) for line, time in lines.items() if time}
 
 
+def run(report: str, command: str, folder: Path, variables: dict[str, str]) -> str:
+    """What a report's program prints. Raises UserError if it fails."""
+    ended, out, error = program(["sh", "-ec", f'cd "$0" && {command}', folder], LIMIT_S, variables)
+    if ended != "ok":
+        raise UserError(f"The program of {report} did not end well ({ended}): {error[-300:]}")
+    return out + error
+
+
 def measured(report: str, scratch: Path, rounds: int) -> list[dict]:
     """A row for each time that the report's program prints: before, after, and before over after, with intervals."""
     variables, runs, order = {}, {place: [] for place in PLACES}, random.Random(secrets.randbits(32))
@@ -92,18 +100,15 @@ def measured(report: str, scratch: Path, rounds: int) -> list[dict]:
         for name, text in files(report).items():
             (folder / name).write_text(text)
         variables[place] = environment(report, place, folder)
-        ended, _, error = program(["sh", "-ec", 'cd "$0" && . ./run.sh', folder], LIMIT_S, variables[place])
-        if ended != "ok":
-            raise UserError(f"The program of {report} {ended}: {error[-300:]}")
+        run(report, ". ./run.sh", folder, variables[place])
     with step(f"{report}, {rounds} rounds"):
         for _ in range(rounds):
             for place in order.sample(PLACES, len(PLACES)):
-                command = ["sh", "-c", 'cd "$0" && exec python reproduce.py', scratch / report / place]
-                ended, out, error = program(command, LIMIT_S, variables[place])
-                runs[place].append(printed(out + error))
+                said = run(report, "exec python reproduce.py", scratch / report / place, variables[place])
+                runs[place].append(printed(said))
     rows = []
     for line in runs[BEFORE][0]:
-        before, after = (np.array([run[line] for run in runs[place]]) for place in PLACES)
+        before, after = (np.array([times[line] for times in runs[place]]) for place in PLACES)
         found = {BEFORE: location(before), AFTER: location(after), "ratio": ratio(before, after)}
         intervals = {name: [one.interval.value, one.interval.low, one.interval.high] for name, one in found.items()}
         rows.append({"report": report, "line": line, "n": rounds, **intervals})

@@ -127,8 +127,10 @@ def of_processes(cases: list[str], cores: list[dict[str, dict]]) -> list[float]:
     for number, (case, of_process) in enumerate(zip(cases, cores)):
         for core, watched in of_process.items():
             between.setdefault((case, core), []).extend((number, *pair) for pair in pairwise(watched["probes"]))
-    # A process that ended at once may have met a single probe: there is nothing between.
-    for (_, core), rows in [item for item in between.items() if item[1]]:
+    for (_, core), rows in between.items():
+        if not rows:
+            # Processes that ended at once met a single probe each.
+            continue
         numbers, *pairs = np.array(rows).T
         times = np.array(pairs, dtype=float).T
         busy = (times > BUSY * levels(times, numbers)[:, None]).mean(axis=1)

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 PROPERTY = "ffilab"
-BENCH = "bench_"
 
 
 def judged(node: pytest.Item, arms: list, pythons: list, limit: str, seconds: float, **further):
@@ -96,17 +95,19 @@ class Benchmark(pytest.Item):
 
 def pytest_addoption(parser):
     group = parser.getgroup("ffilab")
-    against = f"Also compare each function {BENCH}…() of files {BENCH}*.py with the same in this environment."
+    against = "Also compare each function bench_…() of files bench_*.py with the same in this environment."
     group.addoption("--ffilab-against", metavar="PYTHON", help=against)
     longer = "It fails if it certainly takes longer by more than this.  [default: 2%%]"
     group.addoption("--ffilab-limit", metavar="N%", default="2%", help=longer)
 
 
 def pytest_collect_file(file_path, parent):
-    is_asked = parent.config.option.ffilab_against
-    if is_asked and file_path.suffix == ".py" and file_path.name.startswith(BENCH):
-        return Benchmarks.from_parent(parent, path=file_path)
-    return None
+    if not parent.config.option.ffilab_against:
+        return None
+    from ffilab.yours.benchmarks import BENCH
+
+    is_one = file_path.suffix == ".py" and file_path.name.startswith(BENCH)
+    return Benchmarks.from_parent(parent, path=file_path) if is_one else None
 
 
 def pytest_terminal_summary(terminalreporter):
