@@ -320,7 +320,10 @@ def test_the_wheel_works_in_an_environment_of_its_own(tmp_path):
 
 
 MANUAL = (ROOT / "book" / "measure_yours.md").read_text()
-COMMANDS = re.findall(r"^\$ ffilab (.*)$", MANUAL, re.M)
+COMMANDS = [
+    pytest.param(line, marks=[pytest.mark.tool("valgrind")] if "--instructions" in line else [])
+    for line in re.findall(r"^\$ ffilab (.*)$", MANUAL, re.M)
+]
 
 
 @pytest.fixture
