@@ -22,10 +22,9 @@ from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from ffilab.setup.installed import load
-from ffilab.yours import benchmarks, beside, command, comparing, pytest_plugin, pythons
+from ffilab.yours import benchmarks, beside, command, comparing, pythons
 from tests.helpers.environment import clean_environment
 from tests.helpers.undeclared import undeclared
-from tests.test_yours import made_up
 
 PYTHON = sys.executable
 
@@ -341,15 +340,6 @@ def test_a_text_is_one_statement_and_one_python(monkeypatch):
 
 # ---- where people already work ----
 
-TEST = """
-def old(): return 1
-LIMIT = 3
-def new(): return sum(range(LIMIT))
-
-def test_fast(ffilab):
-    ffilab.not_slower("old()", "new()", limit="2%", seconds=0)
-"""
-
 
 def test_a_notebook_compares_its_lines(monkeypatch):
     """Names of the notebook go along; a mistake is one sentence of IPython's."""
@@ -373,51 +363,3 @@ def test_a_notebook_compares_its_lines(monkeypatch):
         shell.user_ns["shell"] = object()
         with pytest.raises(UsageError, match=said):
             shell.run_cell_magic("ffilab", *cell.removeprefix("%%ffilab").split("\n", 1))
-
-
-def with_plugin(folder, *options):
-    """How pytest ends in a folder, with the plugin."""
-    words = ["-m", "pytest", "-p", "ffilab.yours.pytest_plugin", "-p", "no:cacheprovider", *options]
-    told = {**clean_environment(), "PYTHONPATH": str(ROOT), "FFILAB_TOLD": json.dumps({"alone": True})}
-    ended = subprocess.run([PYTHON, *words], cwd=folder, env=told, capture_output=True, text=True)
-    # What takes several times as long fails, or the run was too short to tell.
-    assert ended.returncode in (0, 1), ended.stderr
-    assert "INTERNALERROR" not in ended.stdout
-    return ended
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("options", [[], ["-n", "2"]])
-def test_pytest_compares_and_reports(options, tmp_path):
-    (tmp_path / "test_speed.py").write_text(TEST)
-    ended = with_plugin(tmp_path, "--junitxml", "out.xml", *options)
-    assert re.search(r"test_fast: (Failed|Open|Passed): ", ended.stdout) or "too few to tell" in ended.stdout
-
-
-def test_a_comparison_fails_on_a_finding_and_reports_what_is_open(monkeypatch, request):
-    """Of results whose truth is known."""
-    comparison = pytest_plugin.Comparison(request)
-    for more, noise, said in ((0.2, 0.01, "Failed"), (0.0, 0.01, "Passed"), (0.03, 0.2, "Open")):
-        result = made_up(noise=noise, a=0.0, b=more)
-        monkeypatch.setattr(comparing, "compare", lambda *_, found=result, **__: found)
-        if said == "Failed":
-            with pytest.raises(pytest.fail.Exception, match="b takes more than 2 % longer than a"):
-                comparison.not_slower("1", "2")
-        else:
-            comparison.not_slower("1", "2")
-        name, told = request.node.user_properties.pop()
-        assert name == "ffilab"
-        assert told.startswith(said)
-
-
-@pytest.mark.full
-def test_pytest_compares_benchmarks_with_another_environment(tmp_path):
-    (tmp_path / "bench_it.py").write_text("def bench_sum(): sum(range(9))\nasync def bench_wait(): pass\n")
-    (tmp_path / "test_it.py").write_text("def test_it(): pass\n")
-    assert "1 passed" in with_plugin(tmp_path).stdout
-    other = load(BY_LABEL[GIL]).python
-    ended = with_plugin(tmp_path, "--ffilab-against", str(other), "--ffilab-limit", "900%")
-    assert "3 passed" in ended.stdout
-    for name in ("bench_sum", "bench_wait"):
-        assert f"bench_it.py::{name}: Passed: nothing takes more than 900 % longer than " in ended.stdout
-    assert "names '/nowhere'" in with_plugin(tmp_path, "--ffilab-against", "/nowhere").stdout

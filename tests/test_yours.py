@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
 from dataclasses import replace
@@ -304,8 +305,12 @@ def test_the_wheel_works_in_an_environment_of_its_own(tmp_path):
         assert told.returncode == 0, told.stderr
         return told.stdout
 
-    run(UV, "build", "--quiet", "--wheel", "--out-dir", tmp_path, ROOT)
-    (wheel,) = tmp_path.glob("*.whl")
+    # Without a word of what, the source distribution is built, and the wheel from that.
+    run(UV, "build", "--quiet", "--out-dir", tmp_path, ROOT)
+    (wheel,), (source,) = tmp_path.glob("*.whl"), tmp_path.glob("*.tar.gz")
+    with tarfile.open(source) as archive:
+        parts = {name.split("/")[1] for name in archive.getnames()}
+    assert parts - {".gitignore"} == {"ffilab", "LICENSE", "PKG-INFO", "pyproject.toml"}
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.partition("/")[0] for name in names} == {
         "ffilab",

@@ -1,5 +1,6 @@
-"""A plugin of pytest: the fixture `ffilab` compares two statements, `--ffilab-against` the benchmarks of a folder with
-the same in another environment. Ratios stand at the end of the report."""
+"""A plugin of pytest: the fixture `ffilab` compares two statements; `--ffilab-against` compares the benchmarks of a
+folder, and what tests give to the fixture `benchmark`, with the same in another environment. Ratios stand at the end of
+the report."""
 
 import sys
 from pathlib import Path
@@ -61,6 +62,86 @@ class Comparison:
 def ffilab(request):
     """Compare the speed of two statements: `ffilab.not_slower("old()", "new()", limit="2%")`."""
     return Comparison(request)
+
+
+# A test again, in a process of its own, up to what it gives to `benchmark`.
+CALLED = """
+import functools, importlib
+def given(function, *args, **named):
+    calls.append(functools.partial(function, *args, **named) if args or named else function)
+    return function(*args, **named)
+given.pedantic = lambda target, args=(), kwargs=None, **_: given(target, *args, **(kwargs or {{}}))
+given.extra_info, given.group, given.name, calls = {{}}, None, None, []
+found = importlib.import_module({module!r})
+for part in {path!r}: found = getattr(found() if isinstance(found, type) else found, part)
+found(benchmark=given, **{parameters!r})
+(work,) = calls
+"""
+PLAIN = (bool, int, float, complex, str, bytes, type(None))
+
+
+class Called:
+    """What a test that was written for pytest-benchmark asks of its fixture: it calls a function, and returns what that
+    returns. With `--ffilab-against` the call is compared with the same test's in that environment."""
+
+    def __init__(self, request: pytest.FixtureRequest):
+        self._request, self._calls = request, 0
+        self.extra_info, self.group, self.name = {}, None, None
+
+    def __call__(self, function, *args, **named):
+        answer = function(*args, **named)
+        self._calls += 1
+        return answer
+
+    def pedantic(self, target, args=(), kwargs=None, setup=None, **_):
+        """As the call; a setup for each round means another thing, and the test fails with a sentence."""
+        if setup is not None:
+            pytest.fail("A setup before each round is not measured here: make its work a part of the test.", False)
+        return self(target, *args, **(kwargs or {}))
+
+    def compare(self):
+        """Compare this test with the same in the other environment, if there is one and the test measured anything."""
+        from ffilab.measure.plan import Arm
+        from ffilab.yours import comparing
+
+        options, node = self._request.config.option, self._request.node
+        if not options.ffilab_against or not self._calls:
+            return
+        parameters = dict(getattr(getattr(node, "callspec", None), "params", {}))
+        others = sorted({*node._fixtureinfo.argnames} - {"benchmark", *parameters})
+        if others or not all(isinstance(value, PLAIN) for value in parameters.values()):
+            what = f"the fixture {others[0]}" if others else "a parameter that is no plain value"
+            node.user_properties.append((PROPERTY, f"Not compared: it needs {what}, which only pytest has."))
+            return
+        module = self._request.module.__name__
+        uses = comparing.HERE.format(str(Path(self._request.path).parents[module.count(".")]))
+        setup = CALLED.format(module=module, path=node.function.__qualname__.split("."), parameters=parameters)
+        arm = Arm(node.name, "work()", setup, uses)
+        judged(node, [arm], [options.ffilab_against, sys.executable], options.ffilab_limit, seconds=20.0)
+
+
+class Fixture:
+    """The fixture of pytest-benchmark, where that is not installed or the comparison is asked of this one."""
+
+    @pytest.fixture
+    def benchmark(self, request):
+        """Call a function, and compare it with the same in the environment of `--ffilab-against`."""
+        return Called(request)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """What a test gave to `benchmark` is compared once the test itself has passed."""
+    outcome = yield
+    called = getattr(item, "funcargs", {}).get("benchmark")
+    if isinstance(called, Called):
+        called.compare()
+    return outcome
+
+
+def pytest_configure(config):
+    if config.option.ffilab_against or not config.pluginmanager.hasplugin("benchmark"):
+        config.pluginmanager.register(Fixture(), "ffilab-benchmark")
 
 
 class Benchmarks(pytest.File):
