@@ -78,9 +78,6 @@ def test_a_chapter_is_one_folder_and_a_line_of_the_contents(clone):
         )
         path.rename(path.with_name(path.name.replace("loaders", "encore")))
     (clone / "tests/test_encore.py").write_text('"""Nothing to test that the other chapter does not."""\n')
-    # Its sentence, too, is true of both.
-    entry = '    ("encore", "recap"): "both are less than 20 %",\n'
-    add(clone / "tests/test_inverted.py", entry, before='    ("loaders", "recap"):')
     add(clone / "_toc.yml", "      - file: notebooks/encore/encore\n", before="  - caption: What it adds up to")
     rooms = clone / "pyproject.toml"
     raised = re.sub(
