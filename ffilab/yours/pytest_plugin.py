@@ -10,9 +10,9 @@ import pytest
 PROPERTY = "ffilab"
 
 
-def judged(node: pytest.Item, arms: list, pythons: list, limit: str, seconds: float, **further):
+def judged(node: pytest.Item, arms: list, pythons: list, limit: str, seconds: float, must: bool = True, **further):
     """Compare arms, note in the report what was found, and fail if one certainly takes longer than the first by more
-    than this share; return the `Result`."""
+    than this share; return the `Result`. What cannot be compared fails, or, if it need not be, is noted."""
     # Not at the top: a test run that compares nothing does not wait for it.
     from ffilab.run.errors import UserError
     from ffilab.yours.command import SHARE
@@ -22,7 +22,10 @@ def judged(node: pytest.Item, arms: list, pythons: list, limit: str, seconds: fl
         share = SHARE.convert(limit, None, None)
         result = compare(arms, pythons, to=share / 2, seconds=seconds, quiet=True, **further)
     except UserError as error:
-        pytest.fail(str(error), pytrace=False)
+        if must:
+            pytest.fail(str(error), pytrace=False)
+        node.user_properties.append((PROPERTY, f"Not compared: {error}"))
+        return None
     said = result.gate(share)
     told = " ".join([said, *(result.sentence(name) for name in result.ratios)])
     node.user_properties.append((PROPERTY, told))
@@ -70,78 +73,77 @@ import functools, importlib
 def given(function, *args, **named):
     calls.append(functools.partial(function, *args, **named) if args or named else function)
     return function(*args, **named)
-given.pedantic = lambda target, args=(), kwargs=None, **_: given(target, *args, **(kwargs or {{}}))
-given.extra_info, given.group, given.name, calls = {{}}, None, None, []
+def pedantic(target, args=(), kwargs=None, setup=None, **_):
+    assert setup is None, "a setup before each round is not measured here"
+    return given(target, *args, **(kwargs or {{}}))
+given.pedantic, given.extra_info, given.group, given.name, calls = pedantic, {{}}, None, None, []
 found = importlib.import_module({module!r})
 for part in {path!r}: found = getattr(found() if isinstance(found, type) else found, part)
 found(benchmark=given, **{parameters!r})
-(work,) = calls
+assert len(calls) == 1, "it gives benchmark other than one call"
+work = calls[0]
 """
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 class Called:
-    """What a test that was written for pytest-benchmark asks of its fixture: it calls a function, and returns what that
-    returns. With `--ffilab-against` the call is compared with the same test's in that environment."""
+    """The fixture of pytest-benchmark where that is not installed: it calls a function, and returns what that
+    returns."""
 
-    def __init__(self, request: pytest.FixtureRequest):
-        self._request, self._calls = request, 0
+    def __init__(self):
         self.extra_info, self.group, self.name = {}, None, None
 
     def __call__(self, function, *args, **named):
-        answer = function(*args, **named)
-        self._calls += 1
-        return answer
+        return function(*args, **named)
 
     def pedantic(self, target, args=(), kwargs=None, setup=None, **_):
-        """As the call; a setup for each round means another thing, and the test fails with a sentence."""
-        if setup is not None:
-            pytest.fail("A setup before each round is not measured here: make its work a part of the test.", False)
-        return self(target, *args, **(kwargs or {}))
-
-    def compare(self):
-        """Compare this test with the same in the other environment, if there is one and the test measured anything."""
-        from ffilab.measure.plan import Arm
-        from ffilab.yours import comparing
-
-        options, node = self._request.config.option, self._request.node
-        if not options.ffilab_against or not self._calls:
-            return
-        parameters = dict(getattr(getattr(node, "callspec", None), "params", {}))
-        others = sorted({*node._fixtureinfo.argnames} - {"benchmark", *parameters})
-        if others or not all(isinstance(value, PLAIN) for value in parameters.values()):
-            what = f"the fixture {others[0]}" if others else "a parameter that is no plain value"
-            node.user_properties.append((PROPERTY, f"Not compared: it needs {what}, which only pytest has."))
-            return
-        module = self._request.module.__name__
-        uses = comparing.HERE.format(str(Path(self._request.path).parents[module.count(".")]))
-        setup = CALLED.format(module=module, path=node.function.__qualname__.split("."), parameters=parameters)
-        arm = Arm(node.name, "work()", setup, uses)
-        judged(node, [arm], [options.ffilab_against, sys.executable], options.ffilab_limit, seconds=20.0)
+        """One round. A setup may return what the target is called with."""
+        args, kwargs = (setup and setup()) or (args, kwargs)
+        return target(*args, **(kwargs or {}))
 
 
 class Fixture:
-    """The fixture of pytest-benchmark, where that is not installed or the comparison is asked of this one."""
+    """What is registered where pytest-benchmark is not: it accepts no other fixture of its name."""
 
     @pytest.fixture
-    def benchmark(self, request):
-        """Call a function, and compare it with the same in the environment of `--ffilab-against`."""
-        return Called(request)
+    def benchmark(self):
+        """Call a function; with `--ffilab-against` it is compared with the same in that environment."""
+        return Called()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config):
+    if not config.pluginmanager.hasplugin("benchmark"):
+        config.pluginmanager.register(Fixture(), "ffilab-benchmark")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
     """What a test gave to `benchmark` is compared once the test itself has passed."""
     outcome = yield
-    called = getattr(item, "funcargs", {}).get("benchmark")
-    if isinstance(called, Called):
-        called.compare()
+    if item.config.option.ffilab_against and "benchmark" in getattr(item, "funcargs", {}):
+        judged_again(item)
     return outcome
 
 
-def pytest_configure(config):
-    if config.option.ffilab_against or not config.pluginmanager.hasplugin("benchmark"):
-        config.pluginmanager.register(Fixture(), "ffilab-benchmark")
+def judged_again(node: pytest.Function) -> None:
+    """Compare what a test gave to `benchmark` with the same test's in the other environment. Where that cannot be, the
+    report says why: the test was not written for it."""
+    from ffilab.measure.plan import Arm
+    from ffilab.yours import comparing
+
+    options = node.config.option
+    parameters = dict(node.callspec.params) if hasattr(node, "callspec") else {}
+    others = sorted({*node._fixtureinfo.argnames} - {"benchmark", *parameters})
+    if others or not all(isinstance(value, PLAIN) for value in parameters.values()):
+        what = f"the fixture {others[0]}" if others else "a parameter that is no plain value"
+        node.user_properties.append((PROPERTY, f"Not compared: it needs {what}, which only pytest has."))
+        return
+    module = node.function.__module__
+    uses = comparing.HERE.format(str(node.path.parents[module.count(".")]))
+    setup = CALLED.format(module=module, path=node.function.__qualname__.split("."), parameters=parameters)
+    arms, pythons = [Arm(node.name, "work()", setup, uses)], [options.ffilab_against, sys.executable]
+    judged(node, arms, pythons, options.ffilab_limit, seconds=20.0, must=False)
 
 
 class Benchmarks(pytest.File):
