@@ -10,7 +10,6 @@ from pathlib import Path
 
 import click
 
-from ffilab.measure import instructions as counts
 from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD
@@ -126,8 +125,12 @@ def time(
         must_be_writable(option, output)
     if len({Path(output).resolve() for output in outputs.values()}) < len(outputs):
         raise UserError(f"{' and '.join(outputs)} name one file: give each its own.")
-    if instructions and (lacking := counts.available()):
-        raise UserError(f"--instructions needs callgrind: {lacking}.")
+    if instructions:
+        # Not at the top: it is a third of the start, and few ask for it.
+        from ffilab.measure.instructions import available
+
+        if lacking := available():
+            raise UserError(f"--instructions needs callgrind: {lacking}.")
     if ignored := sorted(name for name in os.environ if name.startswith("PYTHON")):
         click.echo(f"  Not passed on to what is measured: {', '.join(ignored)}.", err=True)
     result = measured(arms, pythons, gil, to, seconds, no_pin)
