@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import BY_LABEL, GIL
 from ffilab.setup.installed import load
@@ -42,6 +43,14 @@ def test_pytest_compares_and_reports(options, tmp_path):
     (tmp_path / "test_speed.py").write_text(TEST)
     ended = with_plugin(tmp_path, "--junitxml", "out.xml", *options)
     assert re.search(r"test_fast: (Failed|Open|Passed): ", ended.stdout) or "too few to tell" in ended.stdout
+
+
+@pytest.mark.parametrize("limit", ["0.02", "2 per cent", ""])
+def test_a_limit_that_is_none_is_a_sentence_in_a_notebook_and_in_a_test(limit, request):
+    with pytest.raises(UserError, match=r"limit is .*: say it as in 1%"):
+        made_up(a=0.0, b=0.0).gate(limit)
+    with pytest.raises(pytest.fail.Exception, match=r"limit is .*: say it as in 1%"):
+        pytest_plugin.Comparison(request).not_slower("1", "2", limit=limit)
 
 
 def test_a_comparison_fails_on_a_finding_and_reports_what_is_open(monkeypatch, request):

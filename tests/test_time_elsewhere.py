@@ -317,8 +317,24 @@ def test_instructions_are_counted_for_any_python():
     times = {name: Interval(1e4, 9e3, 11e3) for name in ("little", "much")}
     result = SimpleNamespace(cells=[(GIL, arm.name) for arm in arms], names=[*times], times=times)
     ((_, *counts),) = beside.Beside(arms, [GIL], "off", result).instructions()
-    little, much = (int(text.replace(",", "")) for text in counts)
+    little, much = (float(text.split()[0].replace(",", "")) for text in counts)
     assert 10 * little < much
+
+
+@pytest.mark.tool("valgrind")
+def test_the_seed_of_the_hashes_is_what_varies_between_counts():
+    arm, times = Arm("texts", "sorted(names)", "names = set(map(str, range(300)))"), {"texts": Interval(1e5, 9e4, 11e4)}
+    result = SimpleNamespace(cells=[(GIL, "texts")], names=["texts"], times=times)
+    ((_, count),) = beside.Beside([arm], [GIL], "off", result).instructions()
+    assert re.fullmatch(r"[\d,.]+ \[[\d,.]+, [\d,.]+\]", count)
+
+
+@pytest.mark.tool("valgrind")
+@pytest.mark.parametrize("setup", ["1 / 0", "import plan"])
+def test_what_callgrind_cannot_make_is_a_sentence_and_our_modules_are_not_the_readers(setup):
+    result = SimpleNamespace(cells=[(GIL, "it")], names=["it"], times={"it": Interval(1e4, 9e3, 11e3)})
+    with pytest.raises(UserError, match=r"callgrind could not run 'it' on 3\.14: leave --instructions out"):
+        beside.Beside([Arm("it", "pass", setup)], [GIL], "off", result).instructions()
 
 
 @pytest.mark.parametrize("arms", [[Arm("a")], [""], [Arm(" ", "pass")]])

@@ -83,7 +83,7 @@ def test_the_gate_fails_on_a_finding_only():
     result = made_up(a=0.0, slow=0.05, equal=0.0)
     assert result.slower(0.02) == {"slow": "yes", "equal": "no"}
     assert result.gate(0.02) == "Failed: slow takes more than 2 % longer than a."
-    assert result.gate(0.1) == "Passed: nothing takes more than 10 % longer than a."
+    assert result.gate("10%") == result.gate(0.1) == "Passed: nothing takes more than 10 % longer than a."
     unclear = made_up(noise=0.2, a=0.0, b=0.03)
     assert unclear.slower(0.02) == {"b": "open"}
     assert unclear.gate(0.02).startswith("Open: this run cannot tell whether b takes more than 2 % longer than a")

@@ -33,8 +33,16 @@ WARM_UP = 3_000
 # Few loops and many, unless an arm is given another number of its own.
 LOOPS = (2_000, 12_000)
 TIMEOUT_S = 300
-# What one process counts: its interpreter, by label or path, the arms, and of each the loops of its longer batch.
-Job = tuple[str | Path, list[Arm], list[int]]
+
+
+class Job(NamedTuple):
+    """What one process counts: its interpreter, by label or path, the arms, of each the loops of its longer batch, and
+    the seed of its hashes."""
+
+    python: str | Path
+    arms: list[Arm]
+    loops: list[int]
+    hash_seed: int = 0
 
 
 def available() -> str | None:
@@ -48,15 +56,16 @@ def command(label: str, arm: Arm, loops: int) -> list[str]:
 
 
 def python(label: str | Path) -> list[str]:
-    """The worker's command line, on an interpreter of the book or on any. -s and -P isolate as -I does, and let
-    PYTHONHASHSEED through: the same hashes, the same instructions."""
+    """The worker's command line, on an interpreter of the book or on any. -I would keep PYTHONHASHSEED out: the same
+    hashes, the same instructions. The worker leaves its own folder out of sys.path, as -P does from Python 3.11 on."""
     program = label if isinstance(label, Path) else load(BY_LABEL[label]).python
-    return [str(program), "-s", "-P", str(WORKER)]
+    return [str(program), "-s", str(WORKER)]
 
 
-def environment(gil: bool = False) -> dict[str, str]:
+def environment(gil: bool = False, hash_seed: int = 0) -> dict[str, str]:
     """Nothing that could change the instruction count from run to run. gil: as of an arm, see plan.py."""
-    fixed = {"PYTHONHASHSEED": "0", "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+    fixed = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+    fixed["PYTHONHASHSEED"] = str(hash_seed)
     return fixed | ({"PYTHON_GIL": "1"} if gil else {})
 
 
@@ -69,38 +78,49 @@ def per_call(
     All arms of a group run in one process, as they do when they are timed; as many processes run at once as there
     are cores, since a count does not depend on what else runs. Raises UserError if valgrind is missing or fails.
     """
-    if reason := available():
-        raise UserError(reason)
     jobs = []
     for label in labels:
         usable = [arm for arm in arms if not arm.interpreters or label in arm.interpreters]
         for name in dict.fromkeys(arm.group for arm in usable):
             members = [arm for arm in usable if arm.group == name]
             loops = [max(6, (many or {}).get((label, arm.name), LOOPS[1])) for arm in members]
-            jobs.append((label, members, loops))
-    slopes = {}
+            jobs.append(Job(label, members, loops))
+    return {(job.python, name): slope for job, slopes in zip(jobs, counted(jobs)) for name, slope in slopes.items()}
+
+
+def counted(jobs: list[Job]) -> list[dict[str, float]]:
+    """Of each job the instructions per loop of its arms, by name, without those that its interpreter cannot make; as
+    many at once as there are cores. Raises UserError if valgrind is missing or fails."""
+    if reason := available():
+        raise UserError(reason)
+    slopes = []
     cores = os.cpu_count() or 1
-    with Reporter("instructions", sum(len(members) for _, members, _ in jobs)) as reporter:
+    with Reporter("instructions", sum(len(job.arms) for job in jobs)) as reporter:
         for start in range(0, len(jobs), cores):
-            slopes.update(_slopes(jobs[start : start + cores], reporter))
+            slopes += _slopes(jobs[start : start + cores], reporter)
     return slopes
 
 
-def _slopes(jobs: list[Job], reporter: Reporter) -> dict[tuple[str | Path, str], float]:
-    """Return the instructions of a loop by (interpreter, arm name)."""
-    slopes, before, working = {}, reporter.done, " and ".join(dict.fromkeys(str(label) for label, _, _ in jobs))
+def _slopes(jobs: list[Job], reporter: Reporter) -> list[dict[str, float]]:
+    """Of each job the instructions of a loop by arm."""
+    slopes, before, working = [], reporter.done, " and ".join(dict.fromkeys(str(job.python) for job in jobs))
 
     def report() -> None:
-        while reporter.done - before < len(list(folder.glob("*.out.*"))) // 2:
+        # A dump behind the warm-ups of a job, and two behind each arm.
+        dumps = [len(list(folder.glob(f"{number}.out.*"))) for number in range(len(jobs))]
+        done = sum(min(len(job.arms), (dump - 1) // 2) for job, dump in zip(jobs, dumps) if dump)
+        while reporter.done - before < done:
             reporter.advance(working)
 
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        for number, (made, (label, arms, loops)) in enumerate(zip(_run(jobs, folder, report), jobs)):
+        for number, (made, job) in enumerate(zip(_run(jobs, folder, report), jobs)):
+            by_arm = {}
             for position, place in enumerate(made):
                 # The first dump holds all warm-ups; then two for each arm that was made: few loops, many loops.
                 few, more = (_total(folder / f"{number}.out.{2 * position + k}") for k in (2, 3))
-                slopes[label, arms[place].name] = (more - few) / (loops[place] - loops[place] // 6)
+                by_arm[job.arms[place].name] = (more - few) / (job.loops[place] - job.loops[place] // 6)
+            slopes.append(by_arm)
     return slopes
 
 
@@ -117,28 +137,27 @@ def _run(jobs: list[Job], folder: Path, report: Callable[[], object] = lambda: N
                 raise UserError(f"callgrind did not finish within {TIMEOUT_S} s.")
             time.sleep(0.2)
             report()
-    for number, (process, (label, _, _)) in enumerate(zip(processes, jobs)):
+    for number, (process, job) in enumerate(zip(processes, jobs)):
         if process.returncode:
             errors = (folder / f"{number}.errors").read_text(errors="replace")
-            raise UserError(f"callgrind failed on {label}: {errors.strip()[-200:]}")
+            raise UserError(f"callgrind failed on {job.python}: {errors.strip()[-200:]}")
     return [json.loads((folder / f"{number}.made").read_text()) for number in range(len(jobs))]
 
 
 @contextmanager
 def _marked(job: Job, folder: Path, name: str):
-    label, arms, loops = job
-    orders = [[described(a), max(2, n // 4), n // 6, n] for a, n in zip(arms, loops)]
+    orders = [[described(arm), max(2, n // 4), n // 6, n] for arm, n in zip(job.arms, job.loops)]
     valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder / name}.out"]
     valgrind += ["--dump-before=getsid", "--quiet"]
     with (
         (folder / f"{name}.made").open("w") as made,
         (folder / f"{name}.errors").open("w") as errors,
         group(
-            [*fixed_addresses(), *valgrind, *python(label), "marked", json.dumps(orders)],
+            [*fixed_addresses(), *valgrind, *python(job.python), "marked", json.dumps(orders)],
             stdin=subprocess.DEVNULL,
             stdout=made,
             stderr=errors,
-            env=environment(arms[0].gil),
+            env=environment(job.arms[0].gil, job.hash_seed),
         ) as process,
     ):
         yield process
@@ -148,7 +167,7 @@ def costs_of(label: str, arms: list[Arm], loops: int) -> "list[Costs]":
     """What a batch of so many loops costs, of each arm in a process of its own. Raises UserError if one hangs, fails,
     or could not make its arm."""
     with tempfile.TemporaryDirectory() as scratch:
-        for arm, made in zip(arms, _run([(label, [arm], [loops]) for arm in arms], Path(scratch))):
+        for arm, made in zip(arms, _run([Job(label, [arm], [loops]) for arm in arms], Path(scratch))):
             if not made:
                 raise UserError(f"callgrind could not run {arm.name} on {label}.")
         return [Costs.read(Path(scratch) / f"{number}.out.3") for number in range(len(arms))]

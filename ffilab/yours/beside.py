@@ -19,6 +19,8 @@ from ffilab.yours.result import Result
 PROCESSES = 10
 # What a pass may take under callgrind, in ns without it, and in passes.
 COUNTED_NS, MOST_COUNTED = 20_000_000, 12_000
+# Where a set or dict keeps its texts follows from this.
+HASH_SEEDS = range(5)
 NO_SAY = "Instructions say nothing of caches, waiting, locks and branches."
 
 
@@ -53,16 +55,21 @@ class Beside:
         return columns
 
     def instructions(self) -> list[list[str]]:
-        """A column of the instructions of a pass, counted by callgrind. Raises UserError without valgrind."""
-        loops = {}
+        """A column of the instructions of a pass, counted by callgrind in a process for each seed of the hashes. Raises
+        UserError without valgrind, or if a process cannot make a statement."""
+        jobs = []
         for (label, arm), time in zip(self._cells, self._result.times.values()):
             passes = int(COUNTED_NS / time.value) if time.is_known else 0
-            loops[self._pythons[label].python, arm.name] = max(6, min(MOST_COUNTED, passes))
-        counted = {}
-        for label, arm in self._cells:
-            counted |= instructions.per_call([self._pythons[label].python], [arm], loops)
-        values = [counted[self._pythons[label].python, arm.name] for label, arm in self._cells]
-        return [["instructions of a pass", *(f"{value:,.0f}" for value in values)]]
+            loops = max(6, min(MOST_COUNTED, passes))
+            jobs += [instructions.Job(self._pythons[label].python, [arm], [loops], seed) for seed in HASH_SEEDS]
+        column = ["instructions of a pass"]
+        counted = instructions.counted(jobs)
+        for place, (label, arm) in enumerate(self._cells):
+            of_arm = counted[place * len(HASH_SEEDS) :][: len(HASH_SEEDS)]
+            if not all(of_arm):
+                raise UserError(f"callgrind could not run {arm.name!r} on {label}: leave --instructions out.")
+            column.append(wording.text(Location.of(np.array([by_arm[arm.name] for by_arm in of_arm])).interval))
+        return [column]
 
     def table(self, columns: list[list[str]]) -> str:
         """Columns beside the names of what was compared."""

@@ -15,11 +15,11 @@ def judged(node: pytest.Item, arms: list, pythons: list, limit: str, seconds: fl
     than this share; return the `Result`. What cannot be compared fails, or, if it need not be, is noted."""
     # Not at the top: a test run that compares nothing does not wait for it.
     from ffilab.run.errors import UserError
-    from ffilab.yours.command import SHARE
+    from ffilab.yours.amounts import SHARE
     from ffilab.yours.comparing import compare
 
     try:
-        share = SHARE.convert(limit, None, None)
+        share = SHARE.read(limit, "limit")
         result = compare(arms, pythons, to=share / 2, seconds=seconds, quiet=True, **further)
     except UserError as error:
         if must:

@@ -15,6 +15,7 @@ from ffilab.judge.statistics import explained, log_ratios, unexplained
 from ffilab.measure.plan import TWINS, YOURS
 from ffilab.measure.record import Record, medians, read_record
 from ffilab.run.errors import UserError
+from ffilab.yours.amounts import SHARE
 from ffilab.yours.comparing import cut, short
 from ffilab.yours.pythons import free
 
@@ -48,6 +49,11 @@ def width(record: Record) -> float:
     found = [ratio(record, cell, base).at() for cell in others] or [per_pass(record, base)]
     widest = max(interval.half_width / interval.value for interval in found)
     return math.inf if math.isnan(widest) else widest
+
+
+def share_of(limit: float | str) -> float:
+    """A limit as people type it, "2%", or as a share, 0.02. Raises UserError."""
+    return SHARE.read(limit, "limit") if isinstance(limit, str) else limit
 
 
 def percent(share: float) -> str:
@@ -124,13 +130,17 @@ class Result:
         found = [controls.same("", self.record, label, twins) for label in self.record.interpreters for twins in TWINS]
         return [check for check in controls.settled(found + controls.more("", self.record)) if check.is_off]
 
-    def slower(self, limit: float = 0.0) -> dict[str, str]:
-        """Does it take longer than the first, by more than this share of its time? `yes`, `no` or `open` by name."""
-        return {name: questions.above(found, 1 + limit) for name, found in self.ratios.items()}
+    def slower(self, limit: float | str = 0.0) -> dict[str, str]:
+        """Does it take longer than the first, by more than this share of its time? `yes`, `no` or `open` by name.
 
-    def gate(self, limit: float) -> str:
+        limit: 0.02 or "2%". Raises UserError for a text that is none.
+        """
+        share = share_of(limit)
+        return {name: questions.above(found, 1 + share) for name, found in self.ratios.items()}
+
+    def gate(self, limit: float | str) -> str:
         """What `slower` says of all of them, in one sentence: failed, open or passed."""
-        slower, longer = self.slower(limit), f"more than {percent(limit)} longer than {self.names[0]}"
+        slower, longer = self.slower(limit), f"more than {percent(share_of(limit))} longer than {self.names[0]}"
         are, may_be = ([name for name, answer in slower.items() if answer == asked] for asked in ("yes", "open"))
         if are:
             return f"Failed: {wording.listed(are)} takes {longer}."
