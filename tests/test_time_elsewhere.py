@@ -1,6 +1,7 @@
 """`ffilab time` in other hands: each fault that readers met, by its kind: a wrong number, a wrong exit code, a lost
 run."""
 
+import errno
 import json
 import os
 import random
@@ -23,6 +24,7 @@ from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from ffilab.setup.installed import load
 from ffilab.yours import benchmarks, beside, command, comparing, pythons
+from ffilab.yours.amounts import SECONDS
 from tests.helpers.environment import clean_environment
 from tests.helpers.undeclared import undeclared
 
@@ -139,7 +141,7 @@ def test_what_cannot_be_written_or_meant_is_said_before_the_run(words, said, tmp
 
 @pytest.mark.parametrize(("typed", "seconds"), [("1h", 3600), ("500ms", 0.5), ("2m", 120), ("7", 7)])
 def test_times_are_as_people_type_them(typed, seconds):
-    assert command.SECONDS.convert(typed, None, None) == seconds
+    assert SECONDS.read(typed, "--time") == seconds
 
 
 @pytest.mark.parametrize("words", [["pass"], ["--python", PYTHON, "pass"]])
@@ -335,6 +337,34 @@ def test_what_callgrind_cannot_make_is_a_sentence_and_our_modules_are_not_the_re
     result = SimpleNamespace(cells=[(GIL, "it")], names=["it"], times={"it": Interval(1e4, 9e3, 11e3)})
     with pytest.raises(UserError, match=r"callgrind could not run 'it' on 3\.14: leave --instructions out"):
         beside.Beside([Arm("it", "pass", setup)], [GIL], "off", result).instructions()
+
+
+def test_a_python_that_may_not_be_read_is_a_sentence(monkeypatch):
+    def refused(path):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(pythons.Path, "is_dir", refused)
+    with pytest.raises(UserError, match="'kept/python3', which this user may not read"):
+        pythons.executable("kept/python3")
+
+
+INTERRUPTED = """
+import sys
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == "ffilab.yours.command":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupt())
+from ffilab.yours.script import main
+main()
+"""
+
+
+def test_an_interrupt_during_the_first_imports_leaves_no_traceback():
+    ended = subprocess.run([sys.executable, "-c", INTERRUPTED], cwd=ROOT, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (130, "")
 
 
 @pytest.mark.parametrize("arms", [[Arm("a")], [""], [Arm(" ", "pass")]])

@@ -85,8 +85,11 @@ def found(named) -> dict[str, Installed]:
 def executable(word: str) -> Path:
     """The executable that a word names. Raises UserError if there is none."""
     path = Path(word).expanduser()
-    # As it was typed: a Path drops the ./ that keeps it from being looked up on PATH.
-    program = shutil.which(path / "bin" / "python" if path.is_dir() else os.path.expanduser(word))
+    try:
+        # As it was typed: a Path drops the ./ that keeps it from being looked up on PATH.
+        program = shutil.which(path / "bin" / "python" if path.is_dir() else os.path.expanduser(word))
+    except PermissionError:
+        raise UserError(f"--python names {word!r}, which this user may not read: name another one.") from None
     if program:
         return Path(program).absolute()
     what = "a folder without bin/python" if path.is_dir() else "neither a program nor a folder"

@@ -348,6 +348,7 @@ GROWS = {
     "Python threads": (((MOST, FEW), (MOST, MANY)), ((FEWEST, FEW), (FEWEST, MANY))),
     "native threads": (((FEWEST, MANY), (MOST, MANY)), ((FEWEST, FEW), (MOST, FEW))),
 }
+OTHERS = {"the fewest others": slice(0, 1), "the most others": slice(1, 2)}
 BY_FACTOR = {"Python threads": MOST / FEWEST, "native threads": MANY / FEW}
 
 
@@ -358,16 +359,16 @@ def held_in(cells: pd.DataFrame, corners: Corners) -> np.ndarray:
     return np.mean([one[: min(map(len, both))] for one in both], axis=0)
 
 
-def times_held(cells: pd.DataFrame, grows: str) -> Location | None:
-    """What glibc holds with the most threads of a kind over that with the fewest, over both numbers of the other
-    kind."""
-    logs = less(*(held_in(cells, corners) for corners in GROWS[grows]))
+def times_held(cells: pd.DataFrame, grows: str, others: slice = slice(None)) -> Location | None:
+    """What glibc holds with the most threads of a kind over that with the fewest, over both numbers of the other kind,
+    or with one of them (OTHERS)."""
+    logs = less(*(held_in(cells, corners[others]) for corners in GROWS[grows]))
     return Location.of(logs, log=True) if len(logs) else None
 
 
-def exponent(cells: pd.DataFrame, grows: str) -> Location | None:
+def exponent(cells: pd.DataFrame, grows: str, others: slice = slice(None)) -> Location | None:
     """By which power of a number of threads what glibc holds grows: 1 of each is a product."""
-    times, by = times_held(cells, grows), math.log(BY_FACTOR[grows])
+    times, by = times_held(cells, grows, others), math.log(BY_FACTOR[grows])
     return times and replace(times, centre=times.centre / by, error=times.error / by, log=False)
 
 
@@ -383,6 +384,11 @@ KINDS = {"grows": tuple(GROWS)}
 
 @number("amplification at 24 × 200 / at 2 × 10: {build}", make=amplified, over={"build": (FREE_THREADED, e.KEEPING)})
 @number("power of {grows} by which what glibc holds grows: {FREE_THREADED}", make=exponent, over=KINDS)
+@number(
+    "power of {grows} by which what glibc holds grows, with {others}: {FREE_THREADED}",
+    make=exponent,
+    over={**KINDS, "others": OTHERS},
+)
 @number("held by glibc, most {grows} / fewest: {FREE_THREADED}", make=times_held, over=KINDS)
 def of_grid(session: Session, make: Callable, **of_cells) -> Estimate | str | None:
     return make(grid(session.frame(GRID)), **of_cells) or not_built(session, FREE_THREADED)

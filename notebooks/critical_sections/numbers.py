@@ -134,6 +134,12 @@ def net_logs(record: Record, version: str, arm: str, gil_on: bool = False) -> np
 
 
 @number(f"{{arm}}, {boundary.ANSWER}: {FREE_THREADED} / {GIL}", timed="single", over={"arm": TALK}, version=GIL)
+@number(
+    f"{e.LOCK_FREE}, {e.NO_ARGUMENT}: {FREE_THREADED} / {GIL}",
+    timed="single",
+    version=GIL,
+    arm=boundary.name(e.LOCK_FREE, e.NO_ARGUMENT),
+)
 def net_ratio(record: Record, version: str, arm: str) -> Location | None:
     """An arm on the free-threaded build over the same with the GIL, over layouts; None if one was not timed."""
     logs = net_logs(record, version, arm)

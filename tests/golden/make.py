@@ -25,8 +25,9 @@ from ffilab.run.errors import UserError
 HERE = Path(__file__).parent
 RESTARTS, BLOCKS, ROUNDS = 4, 3, 4
 # A calibration that is cut down fails, and what rests on it is then withheld; a benchmark of the third step takes eight
-# rounds.
-MORE_ROUNDS = {"two at once": 20, "a benchmark, restarted": 24}
+# rounds. Of what writes long rows, as many as an interval takes.
+ROUNDS_OF = {"two at once": 20, "a benchmark, restarted": 24}
+ROUNDS_OF |= dict.fromkeys(("scenarios", "the talk's experiment", "remedies"), 3)
 # What a page needs of an interpreter's packages is few of them.
 PACKAGES = ("numpy", "scipy", "pandas", "seaborn")
 
@@ -64,7 +65,7 @@ def cut(lines: list[dict]) -> list[dict]:
         too_late = (
             ("restart" in line and line["restart"] not in restarts)
             or line.get("block", 0) >= BLOCKS
-            or line.get("round", 0) >= MORE_ROUNDS.get(line.get("title"), ROUNDS)
+            or line.get("round", 0) >= ROUNDS_OF.get(line.get("title"), ROUNDS)
         )
         if not (too_late and line["kind"] in ("restart", "block", "child")):
             kept.append(line)
