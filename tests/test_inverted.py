@@ -35,7 +35,6 @@ TRUE_OF_BOTH = {
     ("balm", "memory-bound-gil"): "the length of a text changes little either way",
     ("convoy", "strangers"): "the slowest and the fastest are compared with the same one",
     ("critical_sections", "prediction-2"): "two threads do about the work of one either way",
-    ("critical_sections", "section-mutex"): AS_A_WHOLE,
     ("outside", "states-bridge"): AS_A_WHOLE,
     ("outside", "states-bridge-free"): AS_A_WHOLE,
     ("outside", "states-others"): "what other states add is nothing either way",
