@@ -38,7 +38,6 @@ import keyword
 import os
 import resource
 import sys
-import sysconfig
 import time
 import timeit
 import types
@@ -130,6 +129,9 @@ def gil_enabled():
 
 def facts():
     """What this process is, read after the arms are imported."""
+    # Here, as it takes milliseconds, and a case does not need it.
+    import sysconfig
+
     return {
         "version": sys.version,
         "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
@@ -269,7 +271,11 @@ def marked(orders):
     print(json.dumps(list(made)))
 
 
+def main():
+    {"serve": serve, "case": case, "arm": arm, "memory": memory, "marked": marked}[sys.argv[1]](*sys.argv[2:])
+
+
 if __name__ == "__main__":
     # What lies beside this file is no module of a reader's. -P and -I see to it, but -P came with Python 3.11.
     sys.path[:] = [folder for folder in sys.path if folder != os.path.dirname(__file__)]
-    {"serve": serve, "case": case, "arm": arm, "memory": memory, "marked": marked}[sys.argv[1]](*sys.argv[2:])
+    main()
