@@ -206,7 +206,6 @@ def test_a_clone_that_cannot_be_written(monkeypatch):
 
 # Claims.
 
-GOOD = '{kind = "side", number = "x", part = "y", direction = "above", null = 1.0, interest = 0.1}'
 HEAD = 'id = "X1"\nwhere = "w"\nclaim = "c"\npublished = "p"\n'
 
 
@@ -222,20 +221,17 @@ def rule(**changed):
     return "{" + ", ".join(f"{key} = {value}" for key, value in words.items() if value is not None) + "}"
 
 
+GOOD = rule()
+
+
 def one(test=GOOD, head="", entry=HEAD):
     return f"{head}\n[[claim]]\n{entry}test = [{test}]\n"
 
 
 def size(**changed):
-    words = {
-        "kind": '"size"',
-        "number": '"x"',
-        "part": '"y"',
-        "null": "1.0",
-        "published": "1.2",
-        "margin": "0.25",
-    } | changed
-    return f"{GOOD}, {{" + ", ".join(f"{key} = {value}" for key, value in words.items()) + "}"
+    """A good side, and beside it a size."""
+    words = {"kind": '"size"', "published": "1.2", "margin": "0.25", "direction": None, "interest": None}
+    return f"{GOOD}, {rule(**words | changed)}"
 
 
 MISTAKES = {

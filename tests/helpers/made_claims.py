@@ -1,10 +1,17 @@
-"""Claims that nobody made, judged on numbers that nobody measured."""
+"""Claims that nobody made, judged on numbers that nobody measured; and what a chapter's sentences say of these."""
 
-from ffilab.judge import ledger
-from ffilab.judge.claims import Claim
+from collections.abc import Mapping
+from functools import cache
+from types import SimpleNamespace
+
+from ffilab.judge import ledger, sentences
+from ffilab.judge import numbers as judge_numbers
+from ffilab.judge.chapter import numbers_module
+from ffilab.judge.claims import Claim, in_words
 from ffilab.judge.estimates import Estimate
-from ffilab.judge.numbers import Number
+from ffilab.judge.numbers import Number, Numbers
 from ffilab.judge.rules import Side, Size
+from ffilab.run.budget import BUDGETS
 
 NAME = "a / b"
 ABOVE = Side(NAME, "the part", direction="above", null=1.0, interest=0.05)
@@ -30,3 +37,15 @@ def row(found: Estimate | str, *rules, withheld: str = "", is_result: bool = Tru
     provenance = {"is_result": is_result, "minutes": 2.0, "budget": "quick"}
     given = ledger.Given(numbers({NAME: found}), provenance, reasons)
     return {**ledger.judge(claim(*rules, **further), given), "stale": []}
+
+
+def said_of(monkeypatch, chapter: str, found: dict, **further) -> Mapping[str, str]:
+    """The sentences of a chapter in a session of which these numbers are known, and no others. further: of the
+    session."""
+    session = SimpleNamespace(chapter=chapter, reads=set(), earlier=[], machine={}, budget=BUDGETS["smoke"], **further)
+    session.once = cache(lambda make: make(session))
+    made = dict.fromkeys(numbers_module(chapter).number.makers(session), lambda: None)
+    known = {in_words(name): lambda one=one: one for name, one in found.items()}
+    assert known.keys() <= made.keys()
+    monkeypatch.setattr(judge_numbers, "numbers_of", lambda _: Numbers(session, made | known))
+    return sentences.sentences_of(session)
