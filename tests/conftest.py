@@ -63,6 +63,17 @@ def labels():
     return [one.label for one in installed.present()]
 
 
+@pytest.fixture(
+    params=[
+        pytest.param(one.label, marks=() if one.label in (GIL, FREE_THREADED) else pytest.mark.full)
+        for one in installed.present()
+    ]
+)
+def label(request):
+    """Each interpreter that is here: the chapter pair in the default suite, the others in `make test-all`."""
+    return request.param
+
+
 @pytest.fixture(scope="session")
 def smoke():
     return BUDGETS["smoke"]

@@ -21,8 +21,7 @@ from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import exercise, experiment, numbers, system
 from tests.helpers.of_chapter import PAIR, Golden, result_of
 
-LABELS = [interpreter.label for interpreter in installed.present()]
-WITH_RUST = [label for label in LABELS if system.not_built(label) is None]
+WITH_RUST = [one.label for one in installed.present() if system.not_built(one.label) is None]
 BUILT_HERE = [name for name in system.BROUGHT if system.not_brought(name) is None]
 MEMORY = {"rss", "pss", "peak", "private", "huge", "arenas", "held", "in_use"}
 POOL = {"way": "thread pool", "threads": 8, "rounds": 3, "keep": True}

@@ -20,7 +20,7 @@ from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from ffilab.setup.installed import load
 from notebooks.loaders import exercise, experiment, numbers
 from tests.helpers.made_up import timed
-from tests.helpers.of_chapter import LABELS, PAIR, Golden, outcome_of, result_of
+from tests.helpers.of_chapter import PAIR, Golden, outcome_of, result_of
 
 LIBRARY = {"library": experiment.LIBRARY}
 
@@ -28,7 +28,6 @@ LIBRARY = {"library": experiment.LIBRARY}
 # ---- the experiments ----
 
 
-@pytest.mark.parametrize("label", LABELS)
 def test_what_is_certain_about_loaders(label):
     """Not a race and not a speed: these follow from the source, on every interpreter."""
     gil = not label.endswith("t")

@@ -16,7 +16,7 @@ from ffilab.measure.source import source_of
 from ffilab.page.cells import exported
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
-from tests.helpers.of_chapter import LABELS, result_of
+from tests.helpers.of_chapter import result_of
 
 LOADERS = {"CDLL": ctypes.CDLL, "PyDLL": ctypes.PyDLL}
 FACTOR = 2.5
@@ -64,7 +64,6 @@ def with_a_handle():
     return HANDLE
 
 
-@pytest.mark.parametrize("label", LABELS)
 def test_a_function_runs_in_a_worker_with_all_that_it_names(label):
     assert result_of(label, asked, {"value": 3}) == {
         "inner": [7.5],

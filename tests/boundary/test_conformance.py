@@ -32,12 +32,6 @@ for expression in json.load(sys.stdin):
     answer = evaluate(sys.argv[2], sys.argv[3], expression)
     print(answer.get("value", answer.get("error")), flush=True)
 """
-ON_EACH = [
-    pytest.param(one.label, binding, marks=() if one.label in PAIR else pytest.mark.full)
-    for one in installed.present()
-    for binding in BINDINGS
-]
-on_each_interpreter = pytest.mark.parametrize(("label", "binding"), ON_EACH)
 
 
 def fnv(data):
@@ -184,7 +178,7 @@ def ask(label, binding, expressions):
     return done.returncode, done.stdout.splitlines()
 
 
-@on_each_interpreter
+@pytest.mark.parametrize("binding", BINDINGS)
 def test_a_binding_conforms(label, binding):
     if binding in unsupported(label):
         assert ask(label, binding, ["m.noop()"])[1] == ["ImportError"], unsupported(label)[binding]

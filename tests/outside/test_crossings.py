@@ -7,7 +7,7 @@ import pytest
 from ffilab.judge.estimates import Share
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.outside import crossings, experiment, figures
-from tests.helpers.of_chapter import LABELS, PAIR, outcome_of
+from tests.helpers.of_chapter import PAIR, outcome_of
 
 
 def play(label, scenes, first=experiment.FIRST):
@@ -30,7 +30,6 @@ class Frames:
         return self.frames.get(title, pd.DataFrame())
 
 
-@pytest.mark.parametrize("label", LABELS)
 def test_what_is_caught_inside_ends_well_and_a_wall_ends_the_process(label):
     found = {row["what"]: row["outcome"] for row in play(label, experiment.WALLS)}
     caught = [what for what in found if "caught where" in what or "by its caller" in what]
@@ -51,7 +50,6 @@ def test_python_remembers_each_callback_that_an_exception_left(label):
     assert list(crossings.told(pd.DataFrame(found)).outcome) == ["ends", "raises RecursionError"]
 
 
-@pytest.mark.parametrize("label", LABELS)
 def test_a_callback_that_raises_is_told_to_the_hook_and_c_gets_what_the_tool_says(label):
     found = {row["what"]: row for row in play(label, experiment.CALLBACKS, experiment.MORE + experiment.FIRST)}
     assert found["ctypes"]["outcome"] == "ends"

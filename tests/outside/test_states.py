@@ -10,7 +10,7 @@ from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED
 from ffilab.setup.installed import load, soabi
 from native.outside.ways import TOOLS, started, way_in
 from notebooks.outside import exercise, experiment
-from tests.helpers.of_chapter import LABELS, PAIR, result_of
+from tests.helpers.of_chapter import PAIR, result_of
 
 FOLDER = {"folder": experiment.FOLDER}
 
@@ -47,7 +47,6 @@ def test_what_is_kept_is_kept_and_what_is_not_is_lost(label):
     ]
 
 
-@pytest.mark.parametrize("label", LABELS)
 @pytest.mark.parametrize("event", experiment.EVENTS)
 def test_each_event_has_a_row_for_each_count(event, label):
     rows = result_of(label, experiment.ends, {"event": event, **FOLDER})
@@ -66,7 +65,6 @@ def test_a_thread_ends_beside_others_and_after_them(label):
     assert all(result_of(label, experiment.of_thread, {"after": after, **FOLDER})["ns"] > 0 for after in (0, 1))
 
 
-@pytest.mark.parametrize("label", LABELS)
 def test_a_state_ends_beside_others(label):
     rows = result_of(label, experiment.beside_others, FOLDER)
     assert [(row["others"], row["ns"] > 0) for row in rows] == [(1, True), (1000, True)]
