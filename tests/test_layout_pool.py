@@ -101,36 +101,34 @@ def test_layouts_differ_and_follow_their_seed(pool, tmp_path):
 
 
 @of_linked
-@pytest.mark.parametrize("label", PAIR)
-def test_a_layout_finds_its_own_parts_and_the_packages_of_its_interpreter(pool, label):
+def test_a_layout_finds_its_own_parts_and_the_packages_of_its_interpreter(pool, build):
     code = (
         "import _ctypes, os, sys, sysconfig, numpy, math\n"
         "maps = [line.split()[-1] for line in open('/proc/self/maps') if 'libffi' in line]\n"
         "print(json.dumps([_ctypes.__file__, os.__file__, numpy.__file__, maps[0], sys.version, sys.prefix, sys.path]))"
     )
-    layout, home = pool[label][0], Path(pool[label][0].python).parents[2]
+    layout, home = pool[build][0], Path(pool[build][0].python).parents[2]
     ctypes_file, library, numpy_file, libffi, version, prefix, path = said(layout, code)
     assert Path(ctypes_file).is_relative_to(home)
     assert not Path(ctypes_file).is_symlink()
     assert Path(library).is_relative_to(home)
     assert Path(libffi).is_relative_to(home)
     assert Path(prefix) == home / "environment"
-    assert Path(numpy_file).resolve().is_relative_to(load(BY_LABEL[label]).python.parents[1].resolve())
-    assert ("free-threading" in version) == (label == FREE_THREADED)
+    assert Path(numpy_file).resolve().is_relative_to(load(BY_LABEL[build]).python.parents[1].resolve())
+    assert ("free-threading" in version) == (build == FREE_THREADED)
     assert all(Path(entry).is_relative_to(home) for entry in path)
-    installed = layouts.as_installed(label)
+    installed = layouts.as_installed(build)
     assert version == said(installed, "import sys\nprint(json.dumps(sys.version))")
 
 
 @of_linked
-@pytest.mark.parametrize("label", PAIR)
-def test_the_hot_part_of_a_layout_stays_in_front_of_the_normal_one(pool, label):
-    known = relink.functions(label)
+def test_the_hot_part_of_a_layout_stays_in_front_of_the_normal_one(pool, build):
+    known = relink.functions(build)
     parts = {".text.unlikely.", ".text.hot.", relink.NORMAL}
     names = Counter(function.symbol for function in known)
     of = {function.symbol: function.part for function in known if names[function.symbol] == 1}
     middles = []
-    for layout in pool[label]:
+    for layout in pool[build]:
         order = relink.order_of(Path(layout.python).resolve())
         places = {part: [place for place, name in enumerate(order) if of.get(name) == part] for part in parts}
         assert len(places[".text.hot."]) > 100
@@ -156,11 +154,10 @@ print(json.dumps([libc.strtod(b"2.5", None), libc.abs(-3), list(numbers), ctypes
 
 
 @of_linked
-@pytest.mark.parametrize("label", PAIR)
-def test_extensions_of_a_layout_answer_as_those_of_the_interpreter(pool, label):
+def test_extensions_of_a_layout_answer_as_those_of_the_interpreter(pool, build):
     expected = [2.5, 3, [1, 2, 3, 4, 5], 8 + ctypes.alignment(ctypes.c_double), 3]
-    assert said(layouts.as_installed(label), LAY) == expected
-    assert all(said(layout, LAY) == expected for layout in pool[label])
+    assert said(layouts.as_installed(build), LAY) == expected
+    assert all(said(layout, LAY) == expected for layout in pool[build])
 
 
 @of_linked

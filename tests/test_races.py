@@ -221,10 +221,9 @@ def test_rust_refuses_unsafe_globals(name, code):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("label", [GIL, FREE_THREADED])
-def test_pytest_run_parallel_accepts_the_safe_dispenser(label):
+def test_pytest_run_parallel_accepts_the_safe_dispenser(build):
     for test, right in (("test_ticket", ("passed",)), ("test_unsafe_ticket", ("passed", "failed"))):
-        (row,) = run(label, experiment.run_parallel, source=experiment.TICKETS, test=test, threads=8)
+        (row,) = run(build, experiment.run_parallel, source=experiment.TICKETS, test=test, threads=8)
         assert row["outcome"] in right, row["said"]
 
 

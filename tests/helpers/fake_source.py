@@ -48,12 +48,12 @@ cli.main()
 
 
 @cache
-def real() -> str:
-    """Our own 3.14, which the fake one is in the end."""
+def real(label: str = "3.14") -> str:
+    """Our own interpreter; the fake one is 3.14 in the end."""
     ask = "import sys; print(sys.base_prefix)"
-    found = installed.load(BY_LABEL["3.14"]).python
+    found = installed.load(BY_LABEL[label]).python
     home = subprocess.run([found, "-I", "-c", ask], capture_output=True, text=True, check=True).stdout.strip()
-    return f"{home}/bin/python3.14"
+    return f"{home}/bin/python{label}"
 
 
 def tarball(folder: Path, padding: int = 0, functions: int = 1) -> str:

@@ -7,7 +7,7 @@ import pytest
 from ffilab.judge.estimates import Share
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.outside import crossings, experiment, figures
-from tests.helpers.of_chapter import PAIR, outcome_of
+from tests.helpers.of_chapter import outcome_of
 
 
 def play(label, scenes, first=experiment.FIRST):
@@ -42,10 +42,9 @@ def test_what_is_caught_inside_ends_well_and_a_wall_ends_the_process(label):
     assert found["C++, noexcept between"] == found["thread ended in noexcept"] == "killed by SIGABRT"
 
 
-@pytest.mark.parametrize("label", PAIR)
-def test_python_remembers_each_callback_that_an_exception_left(label):
+def test_python_remembers_each_callback_that_an_exception_left(build):
     scenes = {what: line for what, line in experiment.WALLS.items() if "through Python" in what}
-    found = play(label, scenes)
+    found = play(build, scenes)
     assert [(row["outcome"], row["raised"]) for row in found] == [("ends", ""), ("raises", "RecursionError")]
     assert list(crossings.told(pd.DataFrame(found)).outcome) == ["ends", "raises RecursionError"]
 
@@ -63,10 +62,9 @@ def test_a_callback_that_raises_is_told_to_the_hook_and_c_gets_what_the_tool_say
         assert [found[what]["printed"] for what in ("cffi", "cffi, error=7", "cffi, onerror")] == [True, True, False]
 
 
-@pytest.mark.parametrize("label", [GIL, FREE_THREADED])
-def test_a_state_for_the_callers_interpreter_comes_to_it(label):
+def test_a_state_for_the_callers_interpreter_comes_to_it(build):
     scenes = {what: f"elsewhere({experiment.WHOSE[what]!r})" for what in ("PyGILState_Ensure", "PyThreadState_New")}
-    found = pd.DataFrame(play(label, scenes, experiment.ELSEWHERE + experiment.FIRST))
+    found = pd.DataFrame(play(build, scenes, experiment.ELSEWHERE + experiment.FIRST))
     assert list(crossings.is_at_home(found)) == [False, True]
     assert list(crossings.told(found).fate) == ["in the main interpreter", "in its caller's interpreter"]
 
