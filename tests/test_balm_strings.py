@@ -15,7 +15,8 @@ from ffilab.run.paths import NATIVE_OUT, ROOT
 from ffilab.setup.catalogue import BY_LABEL, GIL
 from notebooks.balm import experiment, outcomes
 from tests.helpers import balm_worker
-from tests.helpers.balm_program import printed, python_of
+from tests.helpers.balm_program import printed
+from tests.helpers.environment import python_of
 from tests.helpers.of_chapter import PAIR, outcome_of, result_of
 
 NEW, BLOCK, BEST, ONE_PASS = experiment.NEW, experiment.BLOCK, experiment.BEST, experiment.ONE_PASS

@@ -1,6 +1,7 @@
 """The chapter on loaders: what is certain is so on every interpreter; the analysis copes with what golden records do
 not hold."""
 
+from contextlib import closing
 from types import SimpleNamespace
 
 import numpy as np
@@ -45,12 +46,10 @@ def test_what_is_certain_about_loaders(label):
 
 def test_detach_attach_leaves_the_gil_off(smoke):
     arms = [arm for arm in experiment.arms() if arm.own_loop]
-    restart = Restart(plan("test", arms, PAIR, smoke), {label: load(BY_LABEL[label]) for label in PAIR})
-    try:
+    made = plan("test", arms, PAIR, smoke)
+    with closing(Restart(made, {label: load(BY_LABEL[label]) for label in PAIR})) as restart:
         assert restart.missing == {}
         assert restart.facts[f"{FREE_THREADED}/shared"]["gil_enabled"] is False
-    finally:
-        restart.close()
 
 
 def test_functions_with_an_argument_return_what_they_should(library):

@@ -4,6 +4,7 @@ makes."""
 import json
 import random
 import subprocess
+from contextlib import closing
 
 import pytest
 
@@ -33,8 +34,7 @@ ARMS = [
 
 
 def test_both_forms_are_timed_and_what_goes_wrong_is_said(build, tmp_path):
-    worker = Worker(load(BY_LABEL[build]), "shared", tmp_path / "log")
-    try:
+    with closing(Worker(load(BY_LABEL[build]), "shared", tmp_path / "log")) as worker:
         worker.load(ARMS, None, random.Random(1))
         missing = worker.loaded["missing"]
         assert missing.keys() == {"raises", "is no Python", "lacks a package"}
@@ -45,8 +45,6 @@ def test_both_forms_are_timed_and_what_goes_wrong_is_said(build, tmp_path):
             assert worker.time(arm.name, 1_000)["ns"] > 0
         with pytest.raises(WorkerFailed, match=r"raises later on .* ended in IndexError: pop from empty list"):
             worker.time("raises later", 1_000)
-    finally:
-        worker.close()
 
 
 def test_both_forms_are_run_for_perf_and_callgrind(build):

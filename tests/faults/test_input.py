@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -18,7 +17,7 @@ from ffilab.run.paths import ROOT
 from ffilab.setup import catalogue, installed, native
 from ffilab.setup.catalogue import BY_LABEL
 from tests.helpers import fake_source
-from tests.helpers.environment import clean_environment
+from tests.helpers.environment import clean_environment, ran
 from tests.helpers.tiny import library
 
 GIL = BY_LABEL["3.14"]
@@ -115,7 +114,7 @@ def test_a_command_in_a_variable_reaches_the_verb_as_it_is(tmp_path, variable):
         for words, more in (([f"{variable}={given}"], {}), ([], {variable: given})):
             command = ["make", "-s", {"NAME": "chapter", "FROM": "judge"}[variable], *words]
             environment = clean_environment(**more)
-            answer = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment)
+            answer = ran(*command, cwd=tmp_path, env=environment)
             assert answer.returncode == 0, answer.stderr
             (argument, *_), environment = json.loads(answer.stdout)
             assert environment[variable] == argument == given
@@ -149,9 +148,7 @@ def test_native_code_is_built_below_a_path_with_spaces_quotes_and_a_dollar(monke
         "print(ctypes.CDLL(sys.argv[1]).tiny(1))"
     )
     target = out / "chapter" / installed.soabi(one)
-    answer = subprocess.run(
-        [one.python, "-c", ask, out / "chapter" / "libtiny.so", target], capture_output=True, text=True
-    )
+    answer = ran(one.python, "-c", ask, out / "chapter" / "libtiny.so", target)
     assert answer.stdout == "2\n", answer.stderr
     assert not list(tmp_path.rglob("F"))
 
@@ -180,13 +177,8 @@ def as_nobody(clone, *words):
     """The first step of a verb as a user who owns nothing."""
     code = "import os, sys; os.setgid(65534); os.setuid(65534); os.execv(sys.argv[1], sys.argv[1:])"
     python = shutil.which("python3", path="/usr/bin:/bin") or sys.executable
-    return subprocess.run(
-        [sys.executable, "-c", code, python, str(clone / "ffilab" / "bootstrap.py"), *words],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env=clean_environment(HOME=str(clone)),
-    )
+    command = [sys.executable, "-c", code, python, clone / "ffilab" / "bootstrap.py", *words]
+    return ran(*command, timeout=60, env=clean_environment(HOME=str(clone)))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")

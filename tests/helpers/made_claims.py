@@ -29,12 +29,14 @@ def numbers(found: dict[str, Estimate | str]) -> dict[str, Number]:
     return {name: Number(None, one) if isinstance(one, str) else Number(one) for name, one in found.items()}
 
 
-def row(found: Estimate | str, *rules, withheld: str = "", is_result: bool = True, **further) -> dict:
+def row(found: Estimate | str, *rules, withheld: str = "", is_result: bool = True, rests_on=None, **further) -> dict:
     """The ledger's row of a claim that these rules decide, by default a side and a size, on one number of this estimate
-    or without one. withheld: why no answer is given. further: fields of Claim."""
+    or without one. withheld: why no answer is given. rests_on: sessions, builds and layouts. further: fields of
+    Claim."""
     rules = rules or (ABOVE, SIZE)
     reasons = {rule.key: withheld for rule in rules} if withheld else {}
     provenance = {"is_result": is_result, "minutes": 2.0, "budget": "quick"}
+    provenance |= {"rests_on": rests_on} if rests_on else {}
     given = ledger.Given(numbers({NAME: found}), provenance, reasons)
     return {**ledger.judge(claim(*rules, **further), given), "stale": []}
 

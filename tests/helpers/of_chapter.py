@@ -20,6 +20,11 @@ PAIR = (GIL, FREE_THREADED)
 GOLDEN = Path(__file__).parents[1] / "golden"
 
 
+def hostile(function: str, name: str = "", **arguments) -> Arm:
+    """An arm of hostile_arms.py."""
+    return Arm(name or function, file="tests/helpers/hostile_arms.py", function=function, arguments=arguments)
+
+
 def noop(name: str, loader: str = "CDLL") -> Arm:
     """A call of a C function that does nothing."""
     return replace(loaders.call(loader, "noop"), name=name)

@@ -1,6 +1,8 @@
 """What may cross: what is caught inside ends well on every interpreter, a wall ends the process; numbers count
 children."""
 
+from types import SimpleNamespace
+
 import pandas as pd
 import pytest
 
@@ -22,12 +24,10 @@ def rows(what, outcome="ends", answer="", label=GIL, **more):
     return {"interpreter": label, "what": what, "outcome": outcome, "answer": answer, **usual, **more}
 
 
-class Frames:
-    def __init__(self, **frames):
-        self.frames = {title.replace("_", " "): pd.DataFrame(found) for title, found in frames.items()}
-
-    def frame(self, title, disturbed=False):
-        return self.frames.get(title, pd.DataFrame())
+def session_of(**frames):
+    """A session of these frames, by title."""
+    known = {title.replace("_", " "): pd.DataFrame(found) for title, found in frames.items()}
+    return SimpleNamespace(frame=lambda title, disturbed=False: known.get(title, pd.DataFrame()))
 
 
 def test_what_is_caught_inside_ends_well_and_a_wall_ends_the_process(label):
@@ -75,7 +75,7 @@ def test_a_child_that_never_came_to_the_point_is_an_error():
 
 
 def test_numbers_count_children_and_leave_out_what_was_not_built():
-    session = Frames(
+    session = session_of(
         exceptions=[
             rows("C++, not caught", "killed by SIGABRT"),
             rows("C++, not caught"),
@@ -102,11 +102,11 @@ def test_numbers_count_children_and_leave_out_what_was_not_built():
     assert "no child lived" in made[f"ctypes callbacks that came to their caller's interpreter: {GIL}"]()
     assert made[f"children killed: elsewhere, ctypes, {GIL}"]() == Share(1, 1)
     assert "not built" in made[f"children that end well: callback of cffi, {GIL}"]()
-    assert not crossings.number.makers(Frames())[f"children killed: C++, not caught, {GIL}"]()
+    assert not crossings.number.makers(session_of())[f"children killed: C++, not caught, {GIL}"]()
 
 
 def test_the_table_says_what_each_action_did_and_what_c_got():
-    frames = Frames(
+    frames = session_of(
         exceptions_in_callbacks=[rows("ctypes", answer="5"), rows("ctypes", answer="0", label=FREE_THREADED)]
     )
     table = figures.may_i_table(frames).set_index("may I …")
