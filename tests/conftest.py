@@ -27,6 +27,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 for name in ("FFILAB_TOLD", "LANGUAGE"):
     os.environ.pop(name, None)
 
+from ffilab.judge.claims import chapter_names
 from ffilab.measure import neighbour
 from ffilab.measure import session as sessions
 from ffilab.run import machine, paths, settings
@@ -61,6 +62,28 @@ def pytest_runtest_setup(item):
 def labels():
     """Labels of all interpreters present; the chapter pair is always among them."""
     return [one.label for one in installed.present()]
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(one.label, marks=() if one.label in (GIL, FREE_THREADED) else pytest.mark.full)
+        for one in installed.present()
+    ]
+)
+def label(request):
+    """Each interpreter that is here: the chapter pair in the default suite, the others in `make test-all`."""
+    return request.param
+
+
+@pytest.fixture(params=[GIL, FREE_THREADED])
+def build(request):
+    """Each build of the chapter pair."""
+    return request.param
+
+
+@pytest.fixture(params=chapter_names())
+def chapter(request):
+    return request.param
 
 
 @pytest.fixture(scope="session")
@@ -220,7 +243,6 @@ def executed(chapter, request):
 def golden_book():
     """The whole book made from golden records of real runs: a folder of pages; beside it `generated`, the parts that
     were put in."""
-    from ffilab.judge.claims import chapter_names
     from ffilab.page import render
     from tests.helpers import golden_pages
 

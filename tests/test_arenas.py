@@ -19,10 +19,9 @@ from ffilab.run.paths import resolved
 from ffilab.setup import installed
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import exercise, experiment, numbers, system
-from tests.helpers.of_chapter import PAIR, Golden, result_of
+from tests.helpers.of_chapter import Golden, result_of
 
-LABELS = [interpreter.label for interpreter in installed.present()]
-WITH_RUST = [label for label in LABELS if system.not_built(label) is None]
+WITH_RUST = [one.label for one in installed.present() if system.not_built(one.label) is None]
 BUILT_HERE = [name for name in system.BROUGHT if system.not_brought(name) is None]
 MEMORY = {"rss", "pss", "peak", "private", "huge", "arenas", "held", "in_use"}
 POOL = {"way": "thread pool", "threads": 8, "rounds": 3, "keep": True}
@@ -95,11 +94,10 @@ def test_huge_pages_can_be_forbidden():
     assert talk(environment=experiment.HUGE_PAGES, **off)["huge"] == 0
 
 
-@pytest.mark.parametrize("label", PAIR)
-def test_without_the_gil_objects_do_not_come_from_malloc(label):
-    share = {(row["domain"], row["size"]): row["share"] for row in run(experiment.served_by_glibc, label)}
+def test_without_the_gil_objects_do_not_come_from_malloc(build):
+    share = {(row["domain"], row["size"]): row["share"] for row in run(experiment.served_by_glibc, build)}
     assert len(share) == 6
-    if label == FREE_THREADED:
+    if build == FREE_THREADED:
         assert share["PyObject_Malloc", "small"] < 0.1
         assert share["PyObject_Malloc", "large"] < 0.1
     else:

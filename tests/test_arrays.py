@@ -11,19 +11,18 @@ from ffilab.judge.numbers import numbers_of
 from ffilab.judge.sentences import sentences_of
 from ffilab.run.paths import NATIVE_OUT
 from notebooks.arrays import exercise, experiment, numbers
-from tests.helpers.of_chapter import PAIR, Golden, result_of, rows_of
+from tests.helpers.of_chapter import Golden, result_of, rows_of
 
 BUILT = {"folder": str(NATIVE_OUT / "arrays")}
 # What all tools take as it is.
 PLAIN = ("doubles", "2-d", "read-only")
 
 
-@pytest.mark.parametrize("label", PAIR)
 @pytest.mark.parametrize("tool", experiment.CHECKED)
-def test_what_fits_is_read_in_place_and_nothing_crashes(label, tool):
+def test_what_fits_is_read_in_place_and_nothing_crashes(build, tool):
     found = {
         row["given"]: row["fate"]
-        for row in rows_of(label, experiment.fates, {**BUILT, "tool": tool, "module": experiment.CHECKED[tool]})
+        for row in rows_of(build, experiment.fates, {**BUILT, "tool": tool, "module": experiment.CHECKED[tool]})
     }
     assert list(found) == list(experiment.passed())
     assert {given: found[given] for given in PLAIN} == dict.fromkeys(PLAIN, experiment.IN_PLACE)
@@ -37,22 +36,20 @@ def test_what_fits_is_read_in_place_and_nothing_crashes(label, tool):
         assert experiment.COPIED not in found.values()
 
 
-@pytest.mark.parametrize("label", PAIR)
 @pytest.mark.parametrize("way", experiment.WAYS_OUT)
-def test_what_comes_out_lives_as_long_as_its_last_view(label, way):
+def test_what_comes_out_lives_as_long_as_its_last_view(build, way):
     tool, make, _ = experiment.WAYS_OUT[way]
     found = result_of(
-        label, experiment.ownership, {**BUILT, "way": way, "module": experiment.TOOLS[tool], "make": make}
+        build, experiment.ownership, {**BUILT, "way": way, "module": experiment.TOOLS[tool], "make": make}
     )
     assert found["outlives"], "freed under its view"
     assert found["freed"], "kept when its last view is gone"
     assert found["lets go"], "the array that came in is kept"
 
 
-@pytest.mark.parametrize("label", PAIR)
-def test_a_writer_beside_ends_with_its_reader(label):
+def test_a_writer_beside_ends_with_its_reader(build):
     arguments = {**BUILT, "tool": "nanobind", "module": experiment.TOOLS["nanobind"], "seconds": 0.2}
-    found = result_of(label, experiment.written_beside, arguments)
+    found = result_of(build, experiment.written_beside, arguments)
     assert 0 <= found["mixed"] <= found["reads"] > 0
 
 

@@ -3,7 +3,6 @@ true."""
 
 import copy
 import shutil
-import subprocess
 
 import numpy as np
 import pandas as pd
@@ -14,10 +13,11 @@ from ffilab.judge.sentences import sentences_of
 from ffilab.measure.session import Measuring
 from ffilab.run.machine import compiler
 from ffilab.run.paths import NATIVE
+from ffilab.setup import interpreters
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.balm import exercise, experiment, numbers, outcomes
 from tests.helpers import balm_worker
-from tests.helpers.balm_program import python_of
+from tests.helpers.environment import python_of, ran
 from tests.helpers.of_chapter import PAIR, Golden, rows_of
 
 NEW, POOLED, BLOCK, BEST = experiment.NEW, experiment.POOLED, experiment.BLOCK, experiment.BEST
@@ -56,9 +56,7 @@ def test_each_experiment_answers(function, arguments, columns):
 @pytest.fixture
 def headers(tmp_path):
     """A copy of the headers of the chapter's interpreter, to be changed."""
-    program = "import sysconfig; print(sysconfig.get_path('include'))"
-    original = subprocess.run([python_of(GIL), "-c", program], capture_output=True, text=True, check=True).stdout
-    return shutil.copytree(original.strip(), tmp_path / "include")
+    return shutil.copytree(interpreters.probe(str(python_of(GIL)))["include"], tmp_path / "include")
 
 
 def change(path, old, new):
@@ -72,7 +70,7 @@ def compiled(headers, target):
     """How the chapter's module compiles with these headers."""
     files = sorted((NATIVE / "balm" / "balm").glob("*.c"))
     flags = ["-O0", "-fPIC", "-shared", "-pthread", f"-I{headers}"]
-    return subprocess.run([compiler(), *flags, *files, "-o", target], capture_output=True, text=True)
+    return ran(compiler(), *flags, *files, "-o", target)
 
 
 def test_an_unknown_version_refuses_to_compile(headers, tmp_path):
@@ -96,7 +94,7 @@ def test_a_layout_that_is_another_one_refuses_to_be_imported(headers, tmp_path):
     done = compiled(headers, tmp_path / "balm.so")
     assert done.returncode == 0, done.stderr
     program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import balm"
-    imported = subprocess.run([python_of(GIL), "-I", "-c", program], capture_output=True, text=True)
+    imported = ran(python_of(GIL), "-I", "-c", program)
     assert "ImportError: balm: this CPython lays out" in imported.stderr
 
 
@@ -176,16 +174,15 @@ def test_copies_that_differ_withhold_the_claims_on_one_thread(factor, passed):
     assert {check.source for check in checks} == {"ways"}
 
 
-@pytest.mark.parametrize("label", PAIR)
-def test_no_string_takes_less_memory_than_is_written_for_it(label):
+def test_no_string_takes_less_memory_than_is_written_for_it(build):
     """As once measured: 64.9 bytes of a block that writes 80, as freed memory took them in."""
     runs = pd.DataFrame(
-        {"interpreter": label, "method": BLOCK, "written": 80.0, "alive": alive, "after": 80.0}
+        {"interpreter": build, "method": BLOCK, "written": 80.0, "alive": alive, "after": 80.0}
         for alive in (64.9, 82.0)
     )
-    assert numbers.resident(runs, label, BLOCK, "alive") == "refused: 64.9 resident, where 80.0 are written"
-    assert numbers.resident(runs.assign(alive=82.0), label, BLOCK, "alive").value == 82.0
-    row = rows_of(label, experiment.kept_alive, {**experiment.FOLDER, "method": BLOCK, "tuples": 30})[0]
+    assert numbers.resident(runs, build, BLOCK, "alive") == "refused: 64.9 resident, where 80.0 are written"
+    assert numbers.resident(runs.assign(alive=82.0), build, BLOCK, "alive").value == 82.0
+    row = rows_of(build, experiment.kept_alive, {**experiment.FOLDER, "method": BLOCK, "tuples": 30})[0]
     assert row["alive"] >= 0.99 * row["written"]
 
 

@@ -6,7 +6,6 @@ import pytest
 from ffilab.setup.catalogue import GIL
 from notebooks.balm.experiment import BEST, NEW, ONE_PASS
 from tests.helpers.balm_program import printed
-from tests.helpers.of_chapter import LABELS
 
 START = f"""
 import gc, threading, time
@@ -19,7 +18,6 @@ def collected():
 """
 
 
-@pytest.mark.parametrize("label", LABELS)
 def test_one_pass_gives_a_text_back_later_and_says_when(label):
     code = """
 kept = made(one)[3]
@@ -51,7 +49,6 @@ while collected():  # its thread is gone: the one that collects looks
     assert printed(label, START + code) == ["1", "1 0", "1 0", "2 0", "1", "0", "0"]
 
 
-@pytest.mark.parametrize("label", LABELS)
 def test_one_pass_leaves_a_string_that_somebody_kept_alone(label):
     """Whether it is the first, in the middle or the last of its page; and its text goes when it goes, once its page was
     looked at."""
@@ -80,7 +77,6 @@ print(collected())
     assert printed(label, START + code) == ["2 1 0 " * 7 + "0"]
 
 
-@pytest.mark.parametrize("label", LABELS)
 def test_places_that_are_not_written_again_hold_the_right_strings(label):
     """Tuples of several texts and lengths, in this way and another, are made, kept and dropped in any order."""
     code = """
@@ -105,7 +101,6 @@ print(collected())
     assert printed(label, START + code) == ["0"]
 
 
-@pytest.mark.parametrize("label", LABELS)
 @pytest.mark.parametrize("method", [NEW, BEST, ONE_PASS])
 def test_batches_are_the_lines_in_their_order(label, method):
     """Whatever their size; two threads that share them get each line once."""

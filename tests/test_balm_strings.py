@@ -15,8 +15,9 @@ from ffilab.run.paths import NATIVE_OUT, ROOT
 from ffilab.setup.catalogue import BY_LABEL, GIL
 from notebooks.balm import experiment, outcomes
 from tests.helpers import balm_worker
-from tests.helpers.balm_program import printed, python_of
-from tests.helpers.of_chapter import LABELS, PAIR, outcome_of, result_of
+from tests.helpers.balm_program import printed
+from tests.helpers.environment import python_of
+from tests.helpers.of_chapter import PAIR, outcome_of, result_of
 
 NEW, BLOCK, BEST, ONE_PASS = experiment.NEW, experiment.BLOCK, experiment.BEST, experiment.ONE_PASS
 # Letters and digits often, anything now and then; no surrogates, which have no UTF-8.
@@ -31,7 +32,6 @@ def run(label, function, **arguments):
 # ---- the laws of str ----
 
 
-@pytest.mark.parametrize("label", LABELS)
 def test_the_laws_of_str_hold(label):
     """Random lines, answered with the laws that their strings break."""
     arguments = json.dumps({"folder": str(NATIVE_OUT / "balm")})
@@ -50,7 +50,6 @@ def test_the_laws_of_str_hold(label):
         assert server.wait(timeout=60) == 0
 
 
-@pytest.mark.parametrize("label", LABELS)
 def test_every_line_is_the_same_as_pythons_own(label):
     rows = run(label, experiment.layouts)
     assert {(row["method"], row["text"]) for row in rows} == {
@@ -59,7 +58,6 @@ def test_every_line_is_the_same_as_pythons_own(label):
     assert {row["wrong"] for row in rows} == {0}
 
 
-@pytest.mark.parametrize("label", LABELS)
 def test_what_works_and_what_does_not(label):
     answers = {(row["probe"], row["kind"]): row["answer"] for row in run(label, experiment.behaviour)}
     for kind in (*experiment.OURS, outcomes.COPIED):
@@ -77,7 +75,6 @@ def test_what_works_and_what_does_not(label):
         assert answers["pickle.loads(pickle.dumps(x))", kind] == "'pi'"
 
 
-@pytest.mark.parametrize("label", LABELS)
 def test_misuse_has_the_consequences_that_the_chapter_names(label):
     answers = {
         what: {row["asked"]: row["answer"] for row in run(label, experiment.misuse, what=what)}
@@ -91,14 +88,12 @@ def test_misuse_has_the_consequences_that_the_chapter_names(label):
     assert answers["alive at exit"]["strings alive"] == str(experiment.LINES * len(experiment.OURS))
 
 
-@pytest.mark.parametrize("label", LABELS)
 @pytest.mark.parametrize("what", experiment.MUTABLE)
 def test_a_list_in_memory_of_ours_works_until_it_grows(label, what):
     ended = Case(label, experiment.acted, {"what": what}, experiment.FOLDER).run().ended
     assert (ended == "ok") == (what not in experiment.GROWS), ended
 
 
-@pytest.mark.parametrize("label", LABELS)
 def test_nothing_leaks_and_the_gil_stays_off(label):
     """Two threads hand strings to each other; then more of the same must not take more memory."""
     arguments = {**experiment.FOLDER, "strings": 1_000_000}
@@ -110,7 +105,6 @@ def test_nothing_leaks_and_the_gil_stays_off(label):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("label", LABELS)
 def test_no_lock_is_held_in_a_forked_child(label):
     """One in some ten forks would copy a lock that is held, and its child would hang."""
     assert run(label, balm_worker.forked, forks=150) == {"well": 150}
@@ -161,7 +155,6 @@ AT_ONCE = (experiment.BLOCK_TUPLE, BEST)
 OF_OURS = (*AT_ONCE, ONE_PASS)
 
 
-@pytest.mark.parametrize("label", LABELS)
 @pytest.mark.parametrize("method", OF_OURS)
 def test_strings_that_somebody_keeps_outlive_the_tuple_that_ends_the_others(label, method):
     code = """
@@ -185,7 +178,6 @@ print(balm.buffers_alive())
     assert printed(label, code, method, *AT_ONCE) == ["1", "True", "4", "3", "0"]
 
 
-@pytest.mark.parametrize("label", LABELS)
 @pytest.mark.parametrize("method", OF_OURS)
 def test_a_tuple_may_be_dropped_by_a_thread_that_did_not_make_it(label, method):
     """Strings of CPython that stand between ours lose one reference. (Without a GIL the thread that made a tuple ends
@@ -211,7 +203,6 @@ print(balm.buffers_alive(), balm.Text("é".encode(), [2]).strings(method), balm.
     assert printed(label, code, method, *AT_ONCE) == ["1 True", "0 ('é',) ()"]
 
 
-@pytest.mark.parametrize("label", LABELS)
 def test_loops_write_what_they_say(label):
     code = """
 import json

@@ -2,16 +2,8 @@
 
 import inspect
 
-import pytest
-
 from ffilab.judge.chapter import FragmentsModule, WithControls, fragments_module, numbers_module
-from ffilab.judge.claims import chapter_names
 from ffilab.judge.numbers import Declarations
-
-
-@pytest.fixture(params=chapter_names())
-def chapter(request):
-    return request.param
 
 
 def takes_a_session(function):

@@ -7,7 +7,7 @@ import pytest
 
 from ffilab.judge import controls as judging
 from ffilab.judge.controls import Check, Control, repaired, settled, table
-from ffilab.judge.estimates import Interval, Location
+from ffilab.judge.estimates import Location
 from ffilab.measure import instructions
 from ffilab.measure.plan import APART, APART_AGAIN, EMPTY, PAIRS, control_pair, controls, empty_loop, plan
 from ffilab.measure.record import Record
@@ -152,12 +152,6 @@ def test_the_chapter_shares_one_level_among_its_controls():
     sound = replace(close, estimate=Location(0.0, 0.0035, 1000, 1001, log=True))
     assert not settled([close])[0].passed
     assert settled([close, *[sound] * 99])[0].passed
-
-
-def test_off_is_what_is_certain():
-    assert judging.off(Interval(1.05, 1.03, 1.07), 1.0) == pytest.approx(np.log(1.03))
-    assert judging.off(Interval(1.0, 0.9, 1.1), 1.0) == 0
-    assert judging.off(Interval(-5.0, -6.0, -4.0), 0.0, log=False) == 4.0
 
 
 def test_what_is_missing_or_lost_is_said_and_fails_nothing():

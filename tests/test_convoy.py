@@ -17,7 +17,7 @@ from ffilab.judge.claims import declared
 from ffilab.judge.numbers import numbers_of
 from ffilab.judge.processes import chosen
 from ffilab.run.paths import BUILT, NATIVE
-from ffilab.setup.catalogue import FREE_THREADED, GIL
+from ffilab.setup.catalogue import GIL
 from native.convoy import servers
 from notebooks.convoy import exercise, experiment, figures, numbers
 from tests.helpers import small
@@ -117,15 +117,14 @@ def test_nothing_is_left_after_a_failure_or_a_time_limit():
     assert not ours()
 
 
-@pytest.mark.parametrize("label", [GIL, FREE_THREADED])
-def test_a_wait_for_the_gil_takes_a_switch_interval(label):
+def test_a_wait_for_the_gil_takes_a_switch_interval(build):
     """The extension, which reads the clock around each wait, leaves the GIL off."""
     for interval in (0.005, 0.02):
         arguments = {"interval": interval, "seconds": 0.2, "folder": FOLDER}
-        outcome = outcome_of(label, experiment.gil_waits, arguments)
-        assert outcome.gil_enabled == (label == GIL)
+        outcome = outcome_of(build, experiment.gil_waits, arguments)
+        assert outcome.gil_enabled == (build == GIL)
         assert min(outcome.result["waits"]) >= 0
-        if label == GIL:
+        if build == GIL:
             assert np.median(outcome.result["waits"]) / 1e9 > interval
 
 

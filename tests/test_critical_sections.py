@@ -19,7 +19,7 @@ from notebooks.boundary import experiment as boundary
 from notebooks.boundary import looks
 from notebooks.critical_sections import exercise, experiment, figures, numbers
 from notebooks.critical_sections.experiment import extension
-from tests.helpers.of_chapter import LABELS, Golden, outcome_of, result_of, rows_of
+from tests.helpers.of_chapter import Golden, outcome_of, result_of, rows_of
 
 FOLDER, LIBRARIES = {"folder": experiment.LIBRARIES}, {"libraries": boundary.LIBRARIES}
 RATES = {"alone", "together"}
@@ -86,7 +86,6 @@ def test_single_calls_are_timed_with_the_gil_off_and_on(switched):
     assert min(outcome.result.values()) > 0
 
 
-@pytest.mark.parametrize("label", LABELS)
 @pytest.mark.parametrize("name", SAFE)
 def test_a_safe_lock_loses_nothing(label, name):
     loops = 40_000 // experiment.PIECES[name]
@@ -101,7 +100,6 @@ def pieces(folder):
     return extension(folder).pieces()
 
 
-@pytest.mark.parametrize("label", LABELS)
 def test_the_extension_is_what_the_chapter_says(label):
     """It has the pieces of the chapter, and its import leaves the GIL off on t-builds."""
     outcome = outcome_of(label, pieces, FOLDER)

@@ -242,31 +242,29 @@ def test_a_further_session_heals_and_a_bad_one_is_left_out(session, busy, monkey
 # ---- a neighbour beside a process ----
 
 
-def test_company_of_a_process_is_the_share_of_its_time_between_busy_probes():
-    quiet, half = [QUIET_NS] * 5, [QUIET_NS, QUIET_NS, BUSY_NS, BUSY_NS, BUSY_NS]
-    shares = neighbour.of_processes(["case"] * 3, [probed(*half), probed(*quiet), probed(*quiet)])
-    assert shares == [0.625, 0.0, 0.0]
+QUIET, BUSY = probed(*[QUIET_NS] * 4), probed(*[BUSY_NS] * 4)
+# Core 0 was busy three times as long as core 1, and core 1 alone had company.
+OF_TWO_CORES = {**probed(*[QUIET_NS] * 3, busy_s=3.0), "1": {"busy_s": 1.0, "probes": [BUSY_NS] * 3}}
+LATER = {**probed(*[QUIET_NS] * 3), "1": {"busy_s": 1.0, "probes": [QUIET_NS] * 3}}
 
 
-def test_a_process_that_had_company_from_end_to_end_is_told_by_a_later_one():
-    shares = neighbour.of_processes(["case"] * 2, [probed(*[BUSY_NS] * 3), probed(*[QUIET_NS] * 3)])
-    assert shares == [1.0, 0.0]
-
-
-def test_a_case_that_slows_its_own_probes_has_no_company():
-    slow, fast = probed(*[BUSY_NS] * 4), probed(*[QUIET_NS] * 4)
-    assert neighbour.of_processes(["slow", "fast"] * 3, [slow, fast] * 3) == [0.0] * 6
-
-
-def test_cores_count_by_the_time_that_they_were_busy():
-    later = {"0": {"busy_s": 1.0, "probes": [QUIET_NS] * 3}, "1": {"busy_s": 1.0, "probes": [QUIET_NS] * 3}}
-    first = {"0": {"busy_s": 3.0, "probes": [QUIET_NS] * 3}, "1": {"busy_s": 1.0, "probes": [BUSY_NS] * 3}}
-    assert neighbour.of_processes(["case"] * 2, [first, later])[0] == pytest.approx(0.25, abs=0.001)
-
-
-def test_what_nothing_probed_had_no_company():
-    assert neighbour.of_processes(["case"] * 2, [{}, {}]) == [0.0, 0.0]
-    assert neighbour.of_processes(["case"] * 2, [probed(QUIET_NS)] * 2) == [0.0, 0.0]
+@pytest.mark.parametrize(
+    ("cases", "seen", "shares"),
+    [
+        # The share of its time between busy probes.
+        (["case"] * 3, [probed(QUIET_NS, QUIET_NS, BUSY_NS, BUSY_NS, BUSY_NS), QUIET, QUIET], [0.625, 0, 0]),
+        # From end to end: a later process tells.
+        (["case"] * 2, [BUSY, QUIET], [1, 0]),
+        # A case that slows its own probes.
+        (["slow", "fast"] * 3, [BUSY, QUIET] * 3, [0] * 6),
+        # Cores count by the time that they were busy.
+        (["case"] * 2, [OF_TWO_CORES, LATER], [0.25, 0]),
+        (["case"] * 2, [{}, {}], [0, 0]),
+        (["case"] * 2, [probed(QUIET_NS)] * 2, [0, 0]),
+    ],
+)
+def test_company_of_a_process_is_told_by_its_probes(cases, seen, shares):
+    assert neighbour.of_processes(cases, seen) == pytest.approx(shares, abs=0.001)
 
 
 @pytest.mark.skipif(not machine.can_pin(), reason="no thread can be kept on a core here")
@@ -280,28 +278,31 @@ def test_cores_are_probed_before_during_and_behind():
     assert min(min(watched["probes"]) for watched in cores.values()) > 0
 
 
-def test_a_process_that_had_a_neighbour_runs_again(session, busy, monkeypatch):
-    count = itertools.count()
+@pytest.fixture
+def company(busy, monkeypatch):
+    """A function of a predicate: those of the processes that run from now on have a neighbour whose number it tells."""
 
-    @contextmanager
-    def beside():
-        # Each case runs again later.
-        yield probed(*[BUSY_NS if next(count) == 2 else QUIET_NS] * 3)
+    def told(is_busy):
+        count = itertools.count()
 
-    monkeypatch.setattr(neighbour, "beside", beside)
+        @contextmanager
+        def beside():
+            yield probed(*[BUSY_NS if is_busy(next(count)) else QUIET_NS] * 3)
+
+        monkeypatch.setattr(neighbour, "beside", beside)
+
+    return told
+
+
+def test_a_process_that_had_a_neighbour_runs_again(session, company):
+    company(lambda number: number == 2)
     assert sorted(three(session)["at"]) == [0, 1, *range(3, 13)]
     assert session.said("calls") == "1 of 12 processes were measured again, 0 left out: a neighbour"
 
 
-def test_a_neighbour_that_stays_is_said_and_withholds_nothing(session, busy, monkeypatch):
-    count = itertools.count()
-
-    @contextmanager
-    def beside():
-        # The last round alone is quiet, and all that is measured again is not.
-        yield probed(*[QUIET_NS if 9 <= next(count) < 12 else BUSY_NS] * 3)
-
-    monkeypatch.setattr(neighbour, "beside", beside)
+def test_a_neighbour_that_stays_is_said_and_withholds_nothing(session, company, monkeypatch):
+    # The last round alone is quiet, and all that is measured again is not.
+    company(lambda number: not 9 <= number < 12)
     monkeypatch.setattr(neighbour, "levels", lambda times, numbers: np.full(len(times), QUIET_NS))
     three(session)
     assert session.disturbed("calls").is_most

@@ -3,9 +3,6 @@ records."""
 
 import re
 
-import pytest
-
-from ffilab.judge.claims import chapter_names
 from ffilab.page.cells import YOURS
 from tests.helpers import golden_pages
 from tests.helpers.notebooks import by_exercise, exercises
@@ -23,7 +20,6 @@ def answers(chapter):
     return found
 
 
-@pytest.mark.parametrize("chapter", chapter_names())
 def test_as_given_an_exercise_is_open_and_its_solution_solves_it(chapter):
     patterns = exercises(chapter)["solved"]
     found = answers(chapter)

@@ -5,16 +5,12 @@ kept for a person to read beside its rule.
 """
 
 import numpy as np
-import pytest
 
 from ffilab.judge import claims, ledger, sentences
-from ffilab.judge.claims import chapter_names
 from ffilab.judge.estimates import Location, Share
 from ffilab.judge.numbers import Number, numbers_of
 from ffilab.judge.rules import NO, Side
-from ffilab.measure.foreign import find
-from ffilab.measure.reading import Reading
-from tests.helpers.golden_pages import GOLDEN
+from tests.helpers.of_chapter import Golden
 
 # How far from the null, in smallest effects of interest, in the direction that the rule asks for.
 REASONS = {"the other way round": -1.0, "less than is of interest": 0.5, "no effect": 0.0}
@@ -59,9 +55,8 @@ class Sides(dict):
         return self._rules[key].answer(estimate).verdict if estimate else None
 
 
-@pytest.mark.parametrize("chapter", chapter_names())
 def test_a_form_for_no_is_kept_under_each_of_its_reasons(chapter, held, monkeypatch):
-    session = Reading(chapter, find(GOLDEN, chapter))
+    session = Golden(chapter)
     said, shown = sentences.Said(session), []
     monkeypatch.setattr(ledger, "sides", lambda _, sizes=False: Sides(said._numbers, sizes))
     for name, sentence in sentences.read_sentences(chapter).items():

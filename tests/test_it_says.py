@@ -1,11 +1,11 @@
 """The page of symptoms: each has a command and a place of this book; what it quotes, Python says."""
 
 import re
-import subprocess
 
 import pytest
 
 from ffilab.run.paths import ROOT
+from tests.helpers.environment import ran
 from tests.helpers.undeclared import undeclared
 
 PAGE = (ROOT / "book" / "it_says.md").read_text()
@@ -30,6 +30,6 @@ def test_the_warning_is_quoted_as_python_says_it(tmp_path):
     python = undeclared(tmp_path, "mine")
     quoted = re.search(r"^RuntimeWarning: .*$", PAGE, re.M)[0]
     for flags in ([], ["-W", "error::RuntimeWarning"]):
-        run = subprocess.run([python, *flags, "-c", "import mine"], cwd=tmp_path, capture_output=True, text=True)
+        run = ran(python, *flags, "-c", "import mine", cwd=tmp_path)
         assert quoted in run.stderr
         assert bool(run.returncode) == bool(flags)

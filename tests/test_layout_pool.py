@@ -19,6 +19,7 @@ from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from ffilab.setup.installed import load
 from ffilab.setup.layouts import AS_INSTALLED
 
+pytestmark = pytest.mark.usefixtures("quiet_progress", "quiet_machine")
 PAIR = (GIL, FREE_THREADED)
 HOSTILE = str(Path(__file__).parent / "helpers" / "hostile_arms.py")
 
@@ -50,7 +51,6 @@ def hostile(function, name=None):
 
 
 @pytest.mark.full
-@pytest.mark.usefixtures("quiet_progress", "quiet_machine")
 def test_the_environment_is_longer_by_another_number_in_each_restart(smoke, tmp_path):
     def seen(seed, folder):
         made = plan("p", [hostile("padding")], [GIL], smoke, seed, with_controls=False)
@@ -71,7 +71,11 @@ def test_the_environment_is_longer_by_another_number_in_each_restart(smoke, tmp_
 # ---- layouts that are linked ----
 
 LACKING = [lacking for label in PAIR if (lacking := relink.missing(label))]
-LINKED = pytest.mark.skipif(bool(LACKING), reason="; ".join(LACKING))
+
+
+def of_linked(test):
+    """Mark a test of layouts that were linked."""
+    return pytest.mark.full(pytest.mark.skipif(bool(LACKING), reason="; ".join(LACKING))(test))
 
 
 @pytest.fixture(scope="module")
@@ -86,8 +90,7 @@ def said(layout, code):
     return json.loads(done.stdout)
 
 
-@pytest.mark.full
-@LINKED
+@of_linked
 def test_layouts_differ_and_follow_their_seed(pool, tmp_path):
     assert {label: [one.number for one in known] for label, known in pool.items()} == {label: [0, 1] for label in PAIR}
     every = [one for known in pool.values() for one in known]
@@ -97,39 +100,35 @@ def test_layouts_differ_and_follow_their_seed(pool, tmp_path):
     assert layouts.read_pool(Path(pool[GIL][0].python).parents[4]) == pool
 
 
-@pytest.mark.full
-@LINKED
-@pytest.mark.parametrize("label", PAIR)
-def test_a_layout_finds_its_own_parts_and_the_packages_of_its_interpreter(pool, label):
+@of_linked
+def test_a_layout_finds_its_own_parts_and_the_packages_of_its_interpreter(pool, build):
     code = (
         "import _ctypes, os, sys, sysconfig, numpy, math\n"
         "maps = [line.split()[-1] for line in open('/proc/self/maps') if 'libffi' in line]\n"
         "print(json.dumps([_ctypes.__file__, os.__file__, numpy.__file__, maps[0], sys.version, sys.prefix, sys.path]))"
     )
-    layout, home = pool[label][0], Path(pool[label][0].python).parents[2]
+    layout, home = pool[build][0], Path(pool[build][0].python).parents[2]
     ctypes_file, library, numpy_file, libffi, version, prefix, path = said(layout, code)
     assert Path(ctypes_file).is_relative_to(home)
     assert not Path(ctypes_file).is_symlink()
     assert Path(library).is_relative_to(home)
     assert Path(libffi).is_relative_to(home)
     assert Path(prefix) == home / "environment"
-    assert Path(numpy_file).resolve().is_relative_to(load(BY_LABEL[label]).python.parents[1].resolve())
-    assert ("free-threading" in version) == (label == FREE_THREADED)
+    assert Path(numpy_file).resolve().is_relative_to(load(BY_LABEL[build]).python.parents[1].resolve())
+    assert ("free-threading" in version) == (build == FREE_THREADED)
     assert all(Path(entry).is_relative_to(home) for entry in path)
-    installed = layouts.as_installed(label)
+    installed = layouts.as_installed(build)
     assert version == said(installed, "import sys\nprint(json.dumps(sys.version))")
 
 
-@pytest.mark.full
-@LINKED
-@pytest.mark.parametrize("label", PAIR)
-def test_the_hot_part_of_a_layout_stays_in_front_of_the_normal_one(pool, label):
-    known = relink.functions(label)
+@of_linked
+def test_the_hot_part_of_a_layout_stays_in_front_of_the_normal_one(pool, build):
+    known = relink.functions(build)
     parts = {".text.unlikely.", ".text.hot.", relink.NORMAL}
     names = Counter(function.symbol for function in known)
     of = {function.symbol: function.part for function in known if names[function.symbol] == 1}
     middles = []
-    for layout in pool[label]:
+    for layout in pool[build]:
         order = relink.order_of(Path(layout.python).resolve())
         places = {part: [place for place, name in enumerate(order) if of.get(name) == part] for part in parts}
         assert len(places[".text.hot."]) > 100
@@ -154,17 +153,14 @@ print(json.dumps([libc.strtod(b"2.5", None), libc.abs(-3), list(numbers), ctypes
 """
 
 
-@pytest.mark.full
-@LINKED
-@pytest.mark.parametrize("label", PAIR)
-def test_extensions_of_a_layout_answer_as_those_of_the_interpreter(pool, label):
+@of_linked
+def test_extensions_of_a_layout_answer_as_those_of_the_interpreter(pool, build):
     expected = [2.5, 3, [1, 2, 3, 4, 5], 8 + ctypes.alignment(ctypes.c_double), 3]
-    assert said(layouts.as_installed(label), LAY) == expected
-    assert all(said(layout, LAY) == expected for layout in pool[label])
+    assert said(layouts.as_installed(build), LAY) == expected
+    assert all(said(layout, LAY) == expected for layout in pool[build])
 
 
-@pytest.mark.full
-@LINKED
+@of_linked
 def test_what_is_copied_lies_in_pages_of_its_own(pool):
     """Other inodes, the same bytes, without what debuggers read."""
     for label, known in pool.items():
@@ -183,9 +179,7 @@ def test_what_is_copied_lies_in_pages_of_its_own(pool):
     assert not any(Path(one.python).resolve().is_symlink() for known in pool.values() for one in known)
 
 
-@pytest.mark.full
-@LINKED
-@pytest.mark.usefixtures("quiet_progress", "quiet_machine")
+@of_linked
 def test_a_run_on_a_pool_says_which_layout_each_restart_had(pool, smoke, tmp_path):
     made = plan("p", [hostile("fine"), hostile("program")], PAIR, smoke, seed=3, with_controls=False)
     record = runner.run(made, tmp_path, pool=pool)
@@ -205,9 +199,7 @@ def test_a_run_on_a_pool_says_which_layout_each_restart_had(pool, smoke, tmp_pat
             assert block["ns"][f"{label}/program"] == parts * inode[label][layout[block["restart"]]]
 
 
-@pytest.mark.full
-@LINKED
-@pytest.mark.usefixtures("quiet_progress", "quiet_machine")
+@of_linked
 def test_the_default_link_is_measured_once_beside_the_pool(pool, smoke, tmp_path, tell):
     tell(progress=str(tmp_path / "progress"), layouts=str(Path(pool[GIL][0].python).parents[4]))
     record = runner.run(plan("p", [hostile("program")], PAIR, smoke, with_controls=False), tmp_path)

@@ -9,13 +9,10 @@ from ffilab.judge import claims, ledger, numbers, verdicts
 from ffilab.judge.estimates import Location
 from ffilab.judge.numbers import Declarations, Numbers
 from ffilab.judge.rules import Never, Occurs
-from ffilab.measure.foreign import find
-from ffilab.measure.reading import Reading
 from ffilab.run.errors import UserError
 from ffilab.setup.catalogue import GIL
-from tests.helpers.golden_pages import GOLDEN
 from tests.helpers.made_claims import ABOVE, NAME, claim, row
-from tests.helpers.of_chapter import about, counted, seen
+from tests.helpers.of_chapter import Golden, about, counted, seen
 
 
 def test_claims_are_those_of_the_four_documents():
@@ -104,7 +101,7 @@ def test_a_page_whose_records_are_gone_or_of_another_version_says_so_and_stops_n
     def lacks(*_, **__):
         raise UserError("The records do not hold it.")
 
-    older = Reading("pinning", find(GOLDEN, "pinning"))
+    older = Golden("pinning")
     older.frame = lacks
     rows = {row["id"]: row for row in ledger.collect({"loaders": None, "pinning": older})}
     assert rows["A12"]["verdict"] == rows["A24a"]["verdict"] == verdicts.NOT_MEASURED
@@ -149,14 +146,13 @@ def test_two_numbers_of_one_name_are_an_error():
         number.makers(None)
 
 
-@pytest.mark.parametrize("chapter", claims.chapter_names())
 def test_every_test_of_a_claim_names_a_number(chapter):
-    found = numbers.numbers_of(Reading(chapter, find(GOLDEN, chapter)))
+    found = numbers.numbers_of(Golden(chapter))
     assert {test.number for claim in claims.declared(chapter).claims for test in claim.tests} <= set(found)
 
 
 def test_what_is_asked_of_a_session_is_worked_out_once_until_it_has_measured_more():
-    session, asked = Reading("loaders", find(GOLDEN, "loaders")), []
+    session, asked = Golden("loaders"), []
 
     def make(given):
         asked.append(given)

@@ -5,9 +5,6 @@ import ast
 import math
 import re
 
-import pytest
-
-from ffilab.judge.claims import chapter_names
 from ffilab.page.contents import PROOF, glued, split, tags
 from ffilab.run.paths import NOTEBOOKS
 
@@ -85,7 +82,6 @@ def measured(page, chapter: str, texts: dict[str, str]) -> tuple[int, int, int]:
     return words, lines, shown
 
 
-@pytest.mark.parametrize("chapter", chapter_names())
 def test_a_chapter_is_as_long_as_its_head_says(chapter, executed):
     notebook, total = executed.executed_notebook, 0
     texts = glued(notebook)

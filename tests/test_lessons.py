@@ -3,14 +3,10 @@ teaches it."""
 
 import re
 
-import pytest
-
-from ffilab.judge.claims import chapter_names
 from ffilab.page import lessons
 from ffilab.page.contents import PROOF, SAID, Chapter, split, tags
 from tests.helpers.notebooks import typed
 
-CHAPTERS = chapter_names()
 EXPECTED, SHORT = "Expected answers", "If time is short"
 PARTS = (EXPECTED, "On laptops", SHORT)
 HEAD = re.compile(
@@ -21,7 +17,6 @@ HEAD = re.compile(
 )
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
 def test_each_page_begins_with_questions_objectives_and_minutes(chapter):
     for opening, minutes in zip(Chapter(chapter).openings, Chapter(chapter).minutes.values()):
         head = HEAD.match(opening)
@@ -33,14 +28,12 @@ def test_each_page_begins_with_questions_objectives_and_minutes(chapter):
         assert all(line.startswith("- You will ") for line in head["objectives"].splitlines()), head["objectives"]
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
 def test_tags_say_where_the_proof_begins_and_which_cell_glues_sentences(chapter):
     for cell in Chapter(chapter).notebook.cells:
         assert (PROOF in tags(cell)) == ("## The proof" in cell.source.splitlines()), cell.id
         assert (SAID in tags(cell)) == cell.source.startswith("chapter.sentences("), cell.id
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
 def test_each_page_ends_with_key_points(chapter):
     pages = re.split(r"(?m)^# ", typed(chapter))[1:]
     for page in pages:
@@ -52,7 +45,6 @@ def test_each_page_ends_with_key_points(chapter):
     )
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
 def test_words_of_the_glossary_are_linked_once_a_page(chapter):
     """Where a page introduces them; whether the glossary has them, Sphinx says."""
     pages = [
@@ -64,7 +56,6 @@ def test_words_of_the_glossary_are_linked_once_a_page(chapter):
         assert len({word.lower() for word in linked}) == len(linked), linked
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
 def test_each_prediction_is_answered_by_the_run_and_has_a_note_on_the_answers_to_expect(chapter):
     # Down to the next heading of any level.
     predictions = re.findall(r"^##+ Your prediction\n(.*?)(?=^#+ |\Z)", typed(chapter), re.M | re.S)
@@ -81,7 +72,6 @@ def test_each_prediction_is_answered_by_the_run_and_has_a_note_on_the_answers_to
     assert all(text.count("- ") >= 2 for part, text in notes.items() if part != EXPECTED)
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
 def test_what_may_be_skipped_is_there_and_answers_no_prediction(chapter):
     """A section with its subsections."""
     named = re.findall(r"\*\*([^*]+)\*\*", lessons.notes(Chapter(chapter))[SHORT])

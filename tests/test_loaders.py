@@ -1,6 +1,7 @@
 """The chapter on loaders: what is certain is so on every interpreter; the analysis copes with what golden records do
 not hold."""
 
+from contextlib import closing
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,7 +21,7 @@ from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from ffilab.setup.installed import load
 from notebooks.loaders import exercise, experiment, numbers
 from tests.helpers.made_up import timed
-from tests.helpers.of_chapter import LABELS, PAIR, Golden, outcome_of, result_of
+from tests.helpers.of_chapter import PAIR, Golden, outcome_of, result_of
 
 LIBRARY = {"library": experiment.LIBRARY}
 
@@ -28,7 +29,6 @@ LIBRARY = {"library": experiment.LIBRARY}
 # ---- the experiments ----
 
 
-@pytest.mark.parametrize("label", LABELS)
 def test_what_is_certain_about_loaders(label):
     """Not a race and not a speed: these follow from the source, on every interpreter."""
     gil = not label.endswith("t")
@@ -46,12 +46,10 @@ def test_what_is_certain_about_loaders(label):
 
 def test_detach_attach_leaves_the_gil_off(smoke):
     arms = [arm for arm in experiment.arms() if arm.own_loop]
-    restart = Restart(plan("test", arms, PAIR, smoke), {label: load(BY_LABEL[label]) for label in PAIR})
-    try:
+    made = plan("test", arms, PAIR, smoke)
+    with closing(Restart(made, {label: load(BY_LABEL[label]) for label in PAIR})) as restart:
         assert restart.missing == {}
         assert restart.facts[f"{FREE_THREADED}/shared"]["gil_enabled"] is False
-    finally:
-        restart.close()
 
 
 def test_functions_with_an_argument_return_what_they_should(library):

@@ -33,22 +33,20 @@ def tried(tool, label, folder, cargo, limit_s):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("label", [GIL, FREE_THREADED])
 @pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool != HANGS])
-def test_a_lock_comes_through(tool, label, tmp_path, tmp_path_factory):
+def test_a_lock_comes_through(tool, build, tmp_path, tmp_path_factory):
     if tool == "pyo3" and not shutil.which("cargo"):
         pytest.skip("written in Rust, and there is no cargo here")
-    ended, out, error = tried(tool, label, tmp_path, tmp_path_factory.getbasetemp() / "cargo", 120)
+    ended, out, error = tried(tool, build, tmp_path, tmp_path_factory.getbasetemp() / "cargo", 120)
     assert ended == "ok", error
     assert out.startswith("came through")
-    if (tool, label) in ALONE:
+    if (tool, build) in ALONE:
         assert out.strip() == "came through, one alone inside"
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("label", [GIL, FREE_THREADED])
-def test_the_six_lines_hang(label, tmp_path, tmp_path_factory):
-    ended, out, _ = tried(HANGS, label, tmp_path, tmp_path_factory.getbasetemp() / "cargo", 20)
+def test_the_six_lines_hang(build, tmp_path, tmp_path_factory):
+    ended, out, _ = tried(HANGS, build, tmp_path, tmp_path_factory.getbasetemp() / "cargo", 20)
     assert (ended, out) == ("timeout", "")
 
 

@@ -16,7 +16,7 @@ from notebooks.boundary import looks
 from notebooks.measuring import exercise, experiment, numbers
 from notebooks.measuring.experiment import COPIES
 from tests.helpers.made_up import timed
-from tests.helpers.of_chapter import LABELS, Golden, result_of
+from tests.helpers.of_chapter import Golden, result_of
 
 # ---- the experiments ----
 
@@ -31,7 +31,6 @@ def test_the_talk_takes_its_samples():
     assert 0 < found["steps"][0] <= found["steps"][-1]
 
 
-@pytest.mark.parametrize("label", LABELS)
 @pytest.mark.parametrize("first", [0, 1])
 def test_the_talk_takes_its_samples_of_two_copies(label, first):
     given = {"sources": experiment.SOURCES, "library": experiment.LIBRARY, "function": "noop", "measured_first": first}

@@ -123,10 +123,15 @@ def measured(tell, monkeypatch, tmp_path, quiet_progress, quiet_machine):
     return measure
 
 
-def test_a_further_session_has_the_records_of_both(measured):
+@pytest.fixture
+def both(measured):
+    """A session, and one on top of it."""
     first = measured(ns=1)
-    name = first.folder.name
-    second = measured(name, ns=2, loops=5000, layout="id1")
+    return first, measured(first.folder.name, ns=2, loops=5000, layout="id1")
+
+
+def test_a_further_session_has_the_records_of_both(both):
+    first, second = both
     frame = second.frame("processes")
     assert frame.ns.tolist() == [1, 1, 2, 2]
     assert frame["process"].tolist() == frame["round"].tolist() == [0, 1, 2, 3]
@@ -142,14 +147,12 @@ def test_a_further_session_has_the_records_of_both(measured):
     assert len(first.timed("calls").kept) == 16
 
 
-def test_the_provenance_names_both_sessions_and_their_layouts(measured):
-    first = measured(ns=1)
-    second = measured(first.folder.name, ns=2, layout="id1")
-    second.timed("calls")
+def test_the_provenance_names_both_sessions_and_their_layouts(both):
+    first, second = both
     facts = second.provenance
     assert facts["seeds"] == [first.seed, second.seed]
     assert facts["records"] == [
-        f"chapter/{session.folder.name}/{file}.jsonl" for session in (first, second) for file in ("session", "calls")
+        f"chapter/{session.folder.name}/{file}.jsonl" for session in both for file in ("session", "calls")
     ]
     assert facts["rests_on"] == {"sessions": 2, "builds": {GIL: 1}, "layouts": {GIL: 2}}
     assert first.provenance["rests_on"]["layouts"] == {GIL: 1}
@@ -170,9 +173,8 @@ def test_a_third_session_names_the_first_two_and_none_twice(measured):
     assert found.n == 48
 
 
-def test_both_sessions_are_read_again(measured):
-    first = measured(ns=1)
-    second = measured(first.folder.name, ns=2)
+def test_both_sessions_are_read_again(both):
+    _, second = both
     again = sessions.Reading("chapter", foreign.find(sessions.RECORDS, "chapter"))
     assert again.folder == second.folder
     assert again.frame("processes").equals(second.frame("processes"))
@@ -180,9 +182,8 @@ def test_both_sessions_are_read_again(measured):
     assert again.provenance == second.provenance
 
 
-def test_what_an_earlier_session_lacks_is_said(measured):
-    first = measured(ns=1)
-    second = measured(first.folder.name, ns=2)
+def test_what_an_earlier_session_lacks_is_said(both):
+    first, second = both
     (first.folder / "calls.jsonl").unlink()
     with pytest.raises(UserError, match="timed plan 'calls'"):
         sessions.Reading("chapter", second.folder).timed("calls")

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from ffilab.judge.claims import chapter_names
 from ffilab.measure import case, runner
 from ffilab.measure.plan import Arm, plan
 from ffilab.page.contents import with_uses
@@ -45,7 +44,6 @@ def test_only_the_chapters_that_are_asked_for(tmp_path):
     assert not (tmp_path / "out" / "other").exists()
 
 
-@pytest.mark.parametrize("chapter", chapter_names())
 def test_a_chapter_declares_whose_projects_it_loads(chapter):
     """`make chapter` builds its own chapter and those in `uses`: every other one is missing in a fresh clone."""
     texts = [path.read_text() for path in (NOTEBOOKS / chapter).glob("*.py") if path.stem not in ("contest", "levels")]

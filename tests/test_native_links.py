@@ -13,6 +13,7 @@ from ffilab.run.machine import compiler
 from ffilab.run.paths import NATIVE, NATIVE_OUT
 from ffilab.setup import installed, layout_pool, link_recorder, linker, native, native_links, relink
 from ffilab.setup.catalogue import BY_LABEL, GIL
+from tests.helpers.environment import ran
 from tests.helpers.tiny import library
 
 needs_linker = pytest.mark.skipif(linker.find() is None, reason="no linker here orders functions")
@@ -62,7 +63,7 @@ def test_a_link_is_recorded(tiny):
 def test_what_was_optimised_at_link_time_is_linked_again(tmp_path):
     """From the objects that the optimisation made. Called by a function that it inlines, one stays a function for
     others."""
-    says = subprocess.run([*compiler().split(), "--version"], capture_output=True, text=True).stdout
+    says = ran(*compiler().split(), "--version").stdout
     if "Free Software Foundation" not in says:
         pytest.skip("only gcc's objects are looked into")
     (tmp_path / "tiny.c").write_text(source() + "int g(int x);\nint h(int x) { return g(x) + f3(x); }\n")
@@ -212,7 +213,7 @@ def test_bindings_linked_again_answer_alike(tmp_path):
     answers = []
     for built in (NATIVE_OUT, tmp_path / "layout"):
         command = [interpreter.python, "-I", "-c", EVALUATE, NATIVE / "boundary" / "evaluate.py", built / "boundary"]
-        done = subprocess.run([*command, EXPRESSION, *BINDINGS], capture_output=True, text=True, check=True)
+        done = ran(*command, EXPRESSION, *BINDINGS, check=True)
         answers.append(json.loads(done.stdout))
     assert answers == [[{"value": "[42, 2.5, 12, 25.0, 7]"}] * len(BINDINGS)] * 2
     for path, record in modules.items():

@@ -10,15 +10,13 @@ from scipy.signal import lfilter
 from ffilab.judge import statistics
 from ffilab.judge.sentences import sentences_of
 from ffilab.measure import neighbour
-from ffilab.measure.foreign import newest
 from ffilab.measure.plan import EMPTY
-from ffilab.measure.reading import Reading
 from ffilab.measure.record import merged
 from ffilab.measure.worker import PARTS, batch
 from ffilab.setup.catalogue import GIL
 from notebooks.measuring import numbers
-from tests.helpers.golden_pages import GOLDEN
 from tests.helpers.made_up import MadeUp, timed
+from tests.helpers.of_chapter import Golden
 
 RESTARTS, BLOCKS, PROBE = 20, 8, 30_000
 FAST, SLOW = (GIL, "fast"), (GIL, "slow")
@@ -163,20 +161,13 @@ def test_each_session_has_a_quiet_level_of_its_own():
 
 
 def test_the_chapter_finds_what_company_does():
-    logs = {
-        "copy 1": np.zeros((RESTARTS, BLOCKS)),
-        "PyDLL": np.zeros((RESTARTS, BLOCKS)),
-        EMPTY: np.zeros((RESTARTS, BLOCKS)),
-    }
     slowdown = {"copy 1": 0.7, "PyDLL": 0.3, EMPTY: 0.0}
     rng = np.random.default_rng(0)
     busy = rng.random((RESTARTS, BLOCKS)) < 0.5
-    for arm in logs:
-        logs[arm] = np.log1p(busy * slowdown[arm]) + rng.normal(0, 0.01, busy.shape)
-    record = timed(logs)
+    record = timed({arm: np.log1p(busy * by) + rng.normal(0, 0.01, busy.shape) for arm, by in slowdown.items()})
     for block in record.blocks:
         level = PROBE * (2 if busy[block["restart"], block["block"]] else 1)
-        block["probes"] = {f"{GIL}/{arm}": [level] * (PARTS + 1) for arm in logs}
+        block["probes"] = {f"{GIL}/{arm}": [level] * (PARTS + 1) for arm in slowdown}
     found = numbers.slowdowns(record).set_index("arm")
     for arm, true in slowdown.items():
         assert found.loc[arm].value == pytest.approx(1 + true, rel=0.02)
@@ -211,7 +202,7 @@ def test_where_all_is_asked_for_nothing_is_left_out():
 
 
 def test_a_session_hands_on_to_its_plans_that_all_is_asked_for():
-    read = Reading("critical_sections", newest(GOLDEN, "critical_sections"))
+    read = Golden("critical_sections")
     whole = read.with_company()
     for name in read.plans:
         assert read.timed(name).sifted

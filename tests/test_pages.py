@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from ffilab.judge.claims import chapter_names, declared
+from ffilab.judge.claims import declared
 from ffilab.page import contents as chapters_module
 from ffilab.page.contents import FACTS, Chapter, chapters, digests
 from ffilab.page.execute import execute
@@ -16,10 +16,7 @@ from tests.helpers.changed_records import DISTURBED, beside_load
 from tests.helpers.golden_pages import GOLDEN, page
 from tests.helpers.notebooks import glued, shown, typed
 
-CHAPTERS = chapter_names()
 
-
-@pytest.mark.parametrize("chapter", CHAPTERS)
 def test_a_page_is_made_from_records_alone(chapter, executed):
     page = "".join(shown(executed.executed_notebook))
     facts = json.loads((GOLDEN / chapter / "session.jsonl").read_text().splitlines()[0])["machine"]
@@ -28,7 +25,6 @@ def test_a_page_is_made_from_records_alone(chapter, executed):
     assert all(f"**{claim.id}: " in page for claim in declared(chapter).claims)
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
 def test_a_page_is_made_when_processes_were_disturbed(chapter):
     """One of each case is left out, and what is paired with it has no partner."""
     assert page(chapter, DISTURBED).is_executed
@@ -115,7 +111,6 @@ def test_a_chapter_that_was_not_measured_has_a_page_that_says_so():
             assert "glue:" not in text
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
 def test_exercises_have_two_levels_and_folded_solutions(chapter):
     exercises = re.findall(r"\{exercise\} .*\n:label: (\S+)", typed(chapter))
     solved = re.findall(r"\{solution-start\} (\S+)\n:label: \S+\n:class: dropdown", typed(chapter))

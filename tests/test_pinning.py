@@ -12,7 +12,7 @@ from ffilab.judge.numbers import numbers_of
 from ffilab.judge.rules import OPEN
 from ffilab.setup.catalogue import GIL
 from notebooks.pinning import exercise, experiment, numbers
-from tests.helpers.of_chapter import LABELS, Golden, result_of
+from tests.helpers.of_chapter import Golden, result_of
 
 PINS, BUGS = declared("pinning").claims
 CAN_PIN = pytest.mark.skipif(
@@ -54,7 +54,6 @@ CONVOY = {"library": experiment.LIBRARY, "seconds": 0.02, "seed": 1}
 
 
 @CAN_PIN
-@pytest.mark.parametrize("label", LABELS)
 @pytest.mark.parametrize("work", [experiment.NATIVE, experiment.PYTHON])
 def test_the_experiments_bring_a_row_for_each_placement(label, work):
     cells = {**CONVOY, "work": work, "cells": [(place, 2) for place in PLACES], "rounds": 1}

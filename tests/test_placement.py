@@ -13,20 +13,15 @@ from ffilab.judge.processes import exact, extremes, range_without_noise, ratio_o
 from ffilab.judge.rules import Conformance
 from ffilab.measure import instructions
 from ffilab.measure.case import Program
-from ffilab.measure.session import Measuring
 from notebooks.placement import counting, exercise, experiment, geometry, lots
 from notebooks.placement.counting import USUAL, WESTMERE, Cache
 from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD
 
+pytestmark = pytest.mark.usefixtures("quiet_progress", "quiet_machine")
 VALGRIND = pytest.mark.tool("valgrind")
 
 
 # ---- the experiments ----
-
-
-@pytest.fixture
-def session(quiet_progress, quiet_machine):
-    return Measuring("placement", [])
 
 
 @VALGRIND

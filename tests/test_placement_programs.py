@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from ffilab.measure import case, profile
-from ffilab.measure.session import Measuring
 from ffilab.run.errors import UserError
 from ffilab.setup import relink
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.placement import counting, exercise, experiment, history, lottery, story
 from notebooks.placement.counting import USUAL
 
+pytestmark = pytest.mark.usefixtures("quiet_progress", "quiet_machine")
 VALGRIND = pytest.mark.tool("valgrind")
 
 
@@ -31,11 +31,6 @@ def lacking() -> str | None:
 
 
 CAN_RELINK = pytest.mark.skipif(lacking() is not None, reason=str(lacking()))
-
-
-@pytest.fixture
-def session(quiet_progress, quiet_machine):
-    return Measuring("placement", [])
 
 
 @pytest.fixture

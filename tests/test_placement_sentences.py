@@ -2,36 +2,20 @@
 
 import re
 from dataclasses import asdict
-from functools import cache
-from types import SimpleNamespace
+from functools import partial
 
 import pytest
 
-from ffilab.judge import numbers as judge_numbers
-from ffilab.judge import sentences
 from ffilab.judge.estimates import Counted, Interval, Share
-from ffilab.judge.numbers import Numbers
-from ffilab.run.budget import BUDGETS
-from notebooks.placement import geometry, numbers
+from notebooks.placement import geometry
 from notebooks.placement.counting import USUAL
-
-
-class Pretended(SimpleNamespace):
-    """A session of which some numbers are known, and no others."""
-
-    def __init__(self, found):
-        super().__init__(chapter="placement", reads=set(), earlier=[], machine={}, budget=BUDGETS["smoke"])
-        self.observed = {"instruction cache": asdict(USUAL)}.get
-        self.once = cache(lambda make: make(self))
-        made = dict.fromkeys(numbers.number.makers(self), lambda: None)
-        self.found = Numbers(self, made | {name: lambda one=one: one for name, one in found.items()})
+from tests.helpers.made_claims import said_of
 
 
 @pytest.fixture
 def said(monkeypatch):
     """What the chapter says of numbers."""
-    monkeypatch.setattr(judge_numbers, "numbers_of", lambda session: session.found)
-    return lambda found: sentences.sentences_of(Pretended(found))
+    return partial(said_of, monkeypatch, "placement", observed={"instruction cache": asdict(USUAL)}.get)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,19 @@ from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.run.subprocesses import logged
 from ffilab.setup import build, installed, interpreters
-from ffilab.setup.catalogue import ALL, BY_LABEL, CHAPTER_PAIR, COMPILED, GIL, PREBUILT, SOONEST, Request, parse
+from ffilab.setup.catalogue import (
+    ALL,
+    BY_LABEL,
+    CHAPTER_PAIR,
+    COMPILED,
+    GIL,
+    PREBUILT,
+    SOONEST,
+    SOURCES,
+    Request,
+    parse,
+)
+from tests.helpers.fake_source import real
 
 T314 = BY_LABEL["3.14t"]
 
@@ -183,9 +195,8 @@ def archive_of(label, folder):
     interpreter = installed.load(BY_LABEL[label])
     if interpreter.facts["route"] != "source":
         pytest.skip("only an interpreter that was compiled here has a folder of its own")
-    ask = "import sys; print(sys.base_prefix, *sys.version_info[:3])"
-    said = subprocess.run([interpreter.python, "-c", ask], capture_output=True, text=True, check=True).stdout
-    home, major, minor, patch = said.split()
+    home, release = Path(real(label)).parents[1], SOURCES[BY_LABEL[label].version].release
+    major, minor, patch = map(int, release.split("."))
     path = folder / f"cpython-{label}.tar.gz"
 
     def wanted(member):
@@ -195,13 +206,13 @@ def archive_of(label, folder):
     with tarfile.open(path, "w:gz", compresslevel=1) as archive:
         archive.add(home, "python", filter=wanted)
     machine = {"arm64": "aarch64"}.get(platform.machine(), platform.machine())
-    name = f"cpython-{major}.{minor}.{patch}{'+freethreaded' if label.endswith('t') else ''}-linux-{machine}-gnu"
+    name = f"cpython-{release}{'+freethreaded' if label.endswith('t') else ''}-linux-{machine}-gnu"
     return name, {
         "name": "cpython",
         "arch": {"family": machine, "variant": None},
         "os": "linux",
         "libc": "gnu",
-        **{"major": int(major), "minor": int(minor), "patch": int(patch), "prerelease": ""},
+        **{"major": major, "minor": minor, "patch": patch, "prerelease": ""},
         "url": path.as_uri(),
         "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
         "variant": "freethreaded" if label.endswith("t") else None,
@@ -241,11 +252,9 @@ NAMES = ["python", "python3", "python{label}"]
 def test_what_a_package_manager_put_on_path_is_found(monkeypatch, tmp_path, label, name):
     """conda's environments have `python`, Fedora `python3.14t`, Ubuntu's deadsnakes `python3.14-nogil`; all are asked
     what they are."""
-    ask = [installed.load(BY_LABEL[label]).python, "-c", "import sys; print(sys.base_prefix)"]
-    home = subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip()
     on_path = tmp_path / "bin"
     on_path.mkdir()
-    (on_path / name.format(label=label)).symlink_to(f"{home}/bin/python{label}")
+    (on_path / name.format(label=label)).symlink_to(real(label))
     monkeypatch.setenv("PATH", str(on_path))
     monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(tmp_path / "none"))
     found = interpreters.known_to_uv(BY_LABEL[label])

@@ -8,11 +8,9 @@ from functools import cache
 import nbformat
 import pytest
 
-from ffilab.judge.claims import chapter_names
 from ffilab.page.render import gone, without_tails
 from ffilab.run.paths import NATIVE, NOTEBOOKS
 
-CHAPTERS = chapter_names()
 HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 
 
@@ -45,7 +43,6 @@ def cells(chapter):
     return json.loads((NOTEBOOKS / chapter / f"{chapter}.ipynb").read_text())["cells"]
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
 def test_what_a_worker_runs_stands_in_a_cell_or_is_quoted(chapter):
     """Functions of a cell go to the worker as they stand there. What two cells share may be a module: the page quotes
     it."""
@@ -86,7 +83,6 @@ FORBIDDEN = re.compile(
 )
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
 @pytest.mark.parametrize("name", ["figures.py", "numbers.py", "fragments.py"])
 def test_what_says_shows_or_hands_in_does_not_measure(chapter, name):
     """No figure, number or claim looks at the machine: what they know is in the records."""
@@ -100,7 +96,6 @@ def test_what_says_shows_or_hands_in_does_not_measure(chapter, name):
     assert not (found := FORBIDDEN.search(code)), (chapter, name, found)
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
 def test_hidden_cells_hold_tables_figures_and_words_only(chapter):
     """What is measured, and what is made of it, stands in sight; a hidden cell shows it."""
     for cell in cells(chapter):
@@ -137,6 +132,5 @@ def test_a_page_that_quotes_what_is_gone_is_not_shown(tmp_path):
     assert gone(page("nowhere.py", "a"), tmp_path)
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
 def test_no_page_quotes_what_is_gone(chapter):
     assert gone(nbformat.read(NOTEBOOKS / chapter / f"{chapter}.ipynb", as_version=4), NOTEBOOKS / chapter) == []

@@ -18,7 +18,7 @@ from native.races.calls import extension, meeting
 from native.threads import together
 from notebooks.races import detection, exercise, experiment, numbers
 from notebooks.races.detection import CLEAN, RACE, SOURCES
-from tests.helpers.of_chapter import LABELS, Golden, outcome_of, rows_of
+from tests.helpers.of_chapter import Golden, outcome_of, rows_of
 
 
 def run(label, what, /, **arguments):
@@ -35,7 +35,6 @@ def test_what_a_thread_and_a_window_take_is_measured():
     assert [row["window_ns"] for row in rows] == [0, 100]
 
 
-@pytest.mark.parametrize("label", LABELS)
 @pytest.mark.parametrize("way", experiment.WAYS)
 def test_safe_counters_are_exact_and_threads_meet_where_they_can(label, way):
     # Where others may come in they come, on a busy machine late; where none may, nobody is waited for that long.
@@ -56,7 +55,6 @@ def test_safe_counters_are_exact_and_threads_meet_where_they_can(label, way):
         assert all(row["met"] == row["pairs"] == row["lost"] == 0 for row in rows)
 
 
-@pytest.mark.parametrize("label", LABELS)
 @pytest.mark.parametrize("loader", experiment.LOADERS)
 def test_safe_variants_of_all_other_kinds_are_right(label, loader):
     bank = {row["case"]: row for row in run(label, experiment.accounts, loader=loader, threads=20, attempts=3)}
@@ -112,14 +110,12 @@ def stress(folder, remedy, threads, loops):
     return {"value": module.total(remedy, guarded) - before, "expected": threads * loops}
 
 
-@pytest.mark.parametrize("label", LABELS)
 @pytest.mark.parametrize("name", [name for name in experiment.REMEDIES if name not in experiment.UNSAFE])
 def test_remedies_are_exact(label, name):
     (row,) = run(label, stress, remedy=name, threads=6, loops=20_000)
     assert row["value"] == row["expected"]
 
 
-@pytest.mark.parametrize("label", LABELS)
 @pytest.mark.parametrize("function", ["first_strong", "sum_locked"])
 def test_strong_references_and_critical_sections_do_not_crash(label, function):
     assert run(label, experiment.read_while_changed, function=function, reads=50_000) == [{"reads": 50_000}]
@@ -141,7 +137,6 @@ def refusals(folder):
     return {"names": module.names(), "refused": refused}
 
 
-@pytest.mark.parametrize("label", LABELS)
 def test_the_extension_is_what_the_chapter_says(label):
     """It has the remedies of the chapter, its import leaves the GIL off on t-builds, and what cannot be done is
     refused."""
@@ -226,10 +221,9 @@ def test_rust_refuses_unsafe_globals(name, code):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("label", [GIL, FREE_THREADED])
-def test_pytest_run_parallel_accepts_the_safe_dispenser(label):
+def test_pytest_run_parallel_accepts_the_safe_dispenser(build):
     for test, right in (("test_ticket", ("passed",)), ("test_unsafe_ticket", ("passed", "failed"))):
-        (row,) = run(label, experiment.run_parallel, source=experiment.TICKETS, test=test, threads=8)
+        (row,) = run(build, experiment.run_parallel, source=experiment.TICKETS, test=test, threads=8)
         assert row["outcome"] in right, row["said"]
 
 

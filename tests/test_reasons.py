@@ -1,28 +1,11 @@
 """Sentences whose `no` has several reasons: of made-up numbers, each says what its numbers say."""
 
 import re
-from functools import cache
-from types import SimpleNamespace
 
 import pytest
 
-from ffilab.judge import numbers, sentences
-from ffilab.judge.chapter import numbers_module
-from ffilab.judge.claims import in_words
 from ffilab.judge.estimates import Interval
-from ffilab.run.budget import BUDGETS
-
-
-class Pretended(SimpleNamespace):
-    """A session of a chapter of which some numbers are known, and no others."""
-
-    def __init__(self, chapter, found):
-        super().__init__(chapter=chapter, reads=set(), earlier=[], machine={}, budget=BUDGETS["smoke"])
-        self.once = cache(lambda make: make(self))
-        made = dict.fromkeys(numbers_module(chapter).number.makers(self), lambda: None)
-        known = {in_words(name): lambda one=one: one for name, one in found.items()}
-        assert known.keys() <= made.keys()
-        self.found = numbers.Numbers(self, made | known)
+from tests.helpers.made_claims import said_of
 
 
 def about(value, width=0.02):
@@ -74,6 +57,5 @@ MUTEX = "pthread mutex / pthread mutex, no thread was ever started"
     ],
 )
 def test_a_form_says_what_its_numbers_say(monkeypatch, chapter, name, found, expected):
-    monkeypatch.setattr(numbers, "numbers_of", lambda session: session.found)
     further = BOTH if chapter == "loaders" else {}
-    assert re.search(expected, sentences.sentences_of(Pretended(chapter, further | found))[name])
+    assert re.search(expected, said_of(monkeypatch, chapter, further | found)[name])

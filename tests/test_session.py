@@ -11,12 +11,11 @@ from ffilab.measure import foreign
 from ffilab.measure import session as sessions
 from ffilab.measure.case import Case, Outcome, Program, Step
 from ffilab.measure.children import flat
-from ffilab.measure.plan import Arm
 from ffilab.run.errors import UserError
 from ffilab.setup.catalogue import FREE_THREADED, GIL
+from tests.helpers.of_chapter import hostile
 
 pytestmark = pytest.mark.usefixtures("quiet_progress", "quiet_machine")
-ARMS = "tests/helpers/hostile_arms.py"
 
 
 def rows(*results):
@@ -249,7 +248,7 @@ def test_a_timed_plan_that_was_interrupted_is_none_and_can_be_run_again(session,
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    arms = [Arm("fine", file=ARMS, function="fine")]
+    arms = [hostile("fine")]
     with monkeypatch.context() as patch:
         patch.setattr(sessions.runner, "_block", interrupted)
         with pytest.raises(KeyboardInterrupt):
@@ -261,9 +260,9 @@ def test_a_timed_plan_that_was_interrupted_is_none_and_can_be_run_again(session,
 
 @pytest.mark.full
 def test_timed_arms_lie_beside_the_processes_of_their_session(session):
-    record = session.time("fine", [Arm("fine", file=ARMS, function="fine")])
+    record = session.time("fine", [hostile("fine")])
     assert record.path == session.folder / "fine.jsonl"
-    again = session.time("fine", [Arm("fine", file=ARMS, function="fine")])
+    again = session.time("fine", [hostile("fine")])
     assert again.path == record.path
     assert len(list(session.folder.glob("fine.superseded-*.jsonl"))) == 1
     assert session.timed("fine") is again

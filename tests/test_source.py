@@ -5,7 +5,6 @@ import contextlib
 import ctypes
 import json
 import math as mathematics
-import subprocess
 import sys
 import textwrap
 
@@ -16,7 +15,8 @@ from ffilab.measure.source import source_of
 from ffilab.page.cells import exported
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
-from tests.helpers.of_chapter import LABELS, result_of
+from tests.helpers.environment import ran
+from tests.helpers.of_chapter import result_of
 
 LOADERS = {"CDLL": ctypes.CDLL, "PyDLL": ctypes.PyDLL}
 FACTOR = 2.5
@@ -64,7 +64,6 @@ def with_a_handle():
     return HANDLE
 
 
-@pytest.mark.parametrize("label", LABELS)
 def test_a_function_runs_in_a_worker_with_all_that_it_names(label):
     assert result_of(label, asked, {"value": 3}) == {
         "inner": [7.5],
@@ -125,7 +124,7 @@ for cell in ("class Plain(str):\\n    pass\\n\\ndef made(value):\\n    return Pl
 
 def test_a_class_of_a_cell_goes_with_the_function_that_names_it():
     """inspect finds none of a notebook's own."""
-    source = subprocess.run([sys.executable, "-c", CELLS], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    source = ran(sys.executable, "-c", CELLS, check=True, cwd=ROOT).stdout
     names = {}
     exec(source, names)
     assert names["made"]("a") == "a"

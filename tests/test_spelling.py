@@ -1,14 +1,13 @@
 """Prose, messages and comments have no misspelt word that codespell knows; its settings stand in pyproject.toml."""
 
-import subprocess
 import sys
 
 from ffilab.run.paths import ROOT
+from tests.helpers.environment import ran
 from tests.helpers.tree import tracked
 
 
 def test_spelling():
-    command = [sys.executable, "-m", "codespell_lib", *(path.relative_to(ROOT) for path in tracked())]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    done = ran(sys.executable, "-m", "codespell_lib", *(path.relative_to(ROOT) for path in tracked()), cwd=ROOT)
     # An error, too, is a code: it is not installed, or a file is missing.
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -5,7 +5,6 @@ import importlib
 import io
 import json
 import re
-import subprocess
 import sys
 import tokenize
 import tomllib
@@ -19,6 +18,7 @@ from ffilab.page.contents import Chapter
 from ffilab.run import settings
 from ffilab.run.budget import BUDGETS
 from ffilab.run.paths import KERNELS, NOTEBOOKS, ROOT
+from tests.helpers.environment import ran
 from tests.helpers.tree import imported, listed, nodes, texts, tracked
 
 
@@ -73,7 +73,7 @@ def test_locks_are_hashed_and_carry_no_address():
 
 def test_ruff():
     for command in (["check"], ["format", "--check"]):
-        answer = subprocess.run([sys.executable, "-m", "ruff", *command, "."], cwd=ROOT, capture_output=True, text=True)
+        answer = ran(sys.executable, "-m", "ruff", *command, ".", cwd=ROOT)
         assert answer.returncode == 0, answer.stdout
 
 
@@ -242,12 +242,9 @@ def code_lines(path: Path) -> int:
     """Lines that hold code: without blanks, comments and docstrings."""
     tokens = tokenize.generate_tokens(io.StringIO(path.read_text()).readline)
     code = [(token.start[0], token.end[0]) for token in tokens if tokenize.tok_name[token.type] not in WITHOUT_CODE]
-    documented = [node.body[0] for node in nodes(path, ast.Module, ast.ClassDef, *FUNCTIONS) if has_docstring(node)]
+    could = nodes(path, ast.Module, ast.ClassDef, *FUNCTIONS)
+    documented = [node.body[0] for node in could if ast.get_docstring(node, clean=False) is not None]
     return len(lines_of(code) - lines_of((node.lineno, node.end_lineno) for node in documented))
-
-
-def has_docstring(node: ast.AST) -> bool:
-    return ast.get_docstring(node, clean=False) is not None
 
 
 def lines_of(spans: Iterable[tuple[int, int]]) -> set[int]:

@@ -8,14 +8,13 @@ import pytest
 from ffilab.judge import claims, controls, ledger, numbers, verdicts
 from ffilab.judge.controls import Check
 from ffilab.judge.rules import KINDS, NO, YES, Event
-from ffilab.measure.foreign import find
 from ffilab.measure.reading import Reading
 from ffilab.measure.session import Measuring
 from ffilab.run.budget import BUDGETS
 from ffilab.setup.catalogue import GIL
 from notebooks.convoy import experiment as convoy
 from tests.helpers.changed_records import beside_load
-from tests.helpers.golden_pages import GOLDEN
+from tests.helpers.of_chapter import GOLDEN, Golden
 
 
 @pytest.mark.full
@@ -32,14 +31,9 @@ def test_servers_beside_load_stay_disturbed():
     assert mostly - {""} == {"echo server"}
 
 
-def golden(chapter):
-    """The numbers of a chapter's golden records."""
-    return numbers.numbers_of(Reading(chapter, find(GOLDEN, chapter)))
-
-
 def resting(chapter, on):
     """The numbers of a chapter's golden records, as if each rested on what `on` says of its name."""
-    found = golden(chapter)
+    found = numbers.numbers_of(Golden(chapter))
     tests = [test.number for claim in claims.declared(chapter).claims for test in claim.tests]
     found._made = {name: dataclasses.replace(found[name], rests_on=frozenset(on(name))) for name in tests}
     return found
@@ -51,7 +45,7 @@ def withheld(given, *checks):
 
 
 def test_a_failed_control_of_a_plan_that_no_claim_reads_withholds_nothing():
-    given = golden("boundary")
+    given = numbers.numbers_of(Golden("boundary"))
     assert withheld(given, Check("A/A", "twins", "1.5", False, source="no claim reads it")) == set()
     assert withheld(given, Check("shown only", "twins", "1.5", False)) == set()
     assert withheld(given, Check("A/A", "twins", "1.0", True, source="claims")) == set()
@@ -78,14 +72,10 @@ def test_a_bias_below_half_of_the_interest_withholds_nothing(part, is_withheld):
     assert (("A12", rule.key) in withheld(given, check)) == is_withheld
 
 
-@pytest.fixture(scope="module")
-def races_beside_load(tmp_path_factory):
-    return Reading("races", beside_load(GOLDEN / "races", tmp_path_factory.mktemp("beside load") / "races"))
-
-
-def test_an_update_that_was_lost_is_given_beside_any_load(races_beside_load):
+def test_an_update_that_was_lost_is_given_beside_any_load(tmp_path):
+    races_beside_load = Reading("races", beside_load(GOLDEN / "races", tmp_path / "races"))
     rows = ledger.judged(races_beside_load)
-    quiet = {row["id"]: row for row in ledger.judged(Reading("races", find(GOLDEN, "races")))}
+    quiet = {row["id"]: row for row in ledger.judged(Golden("races"))}
     seen = 0
     for row in rows:
         for part, calm in zip(row["parts"], quiet[row["id"]]["parts"], strict=True):

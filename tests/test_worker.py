@@ -4,6 +4,7 @@ makes."""
 import json
 import random
 import subprocess
+from contextlib import closing
 
 import pytest
 
@@ -32,10 +33,8 @@ ARMS = [
 ]
 
 
-@pytest.mark.parametrize("label", PAIR)
-def test_both_forms_are_timed_and_what_goes_wrong_is_said(label, tmp_path):
-    worker = Worker(load(BY_LABEL[label]), "shared", tmp_path / "log")
-    try:
+def test_both_forms_are_timed_and_what_goes_wrong_is_said(build, tmp_path):
+    with closing(Worker(load(BY_LABEL[build]), "shared", tmp_path / "log")) as worker:
         worker.load(ARMS, None, random.Random(1))
         missing = worker.loaded["missing"]
         assert missing.keys() == {"raises", "is no Python", "lacks a package"}
@@ -46,17 +45,14 @@ def test_both_forms_are_timed_and_what_goes_wrong_is_said(label, tmp_path):
             assert worker.time(arm.name, 1_000)["ns"] > 0
         with pytest.raises(WorkerFailed, match=r"raises later on .* ended in IndexError: pop from empty list"):
             worker.time("raises later", 1_000)
-    finally:
-        worker.close()
 
 
-@pytest.mark.parametrize("label", PAIR)
-def test_both_forms_are_run_for_perf_and_callgrind(label):
+def test_both_forms_are_run_for_perf_and_callgrind(build):
     for arm in ARMS[:3]:
-        subprocess.run(instructions.command(label, arm, 100), check=True)
+        subprocess.run(instructions.command(build, arm, 100), check=True)
     orders = [[described(arm), 1, 2, 3] for arm in ARMS]
     marked = subprocess.run(
-        [*instructions.python(label), "marked", json.dumps(orders)], check=True, capture_output=True
+        [*instructions.python(build), "marked", json.dumps(orders)], check=True, capture_output=True
     )
     assert json.loads(marked.stdout) == [0, 1, 2, 3, 4, 8]
 

@@ -42,12 +42,11 @@ def test_each_experiment_answers(function, arguments, columns):
     assert all(set(row) == columns for row in rows)
 
 
-@pytest.mark.parametrize("label", PAIR)
-def test_where_a_second_interpreter_takes_a_binding_it_is_called_back_there(label):
+def test_where_a_second_interpreter_takes_a_binding_it_is_called_back_there(build):
     """Also from a call that let go of the GIL. A binding that does not live there says so at its import."""
-    absent = looks.looked_up([label], False)[label]
+    absent = looks.looked_up([build], False)[build]
     for binding in set(BINDINGS) - set(absent):
-        [row] = rows_of(label, experiment.own_interpreter, {**FOLDER, "binding": binding})
+        [row] = rows_of(build, experiment.own_interpreter, {**FOLDER, "binding": binding})
         assert row["said"] is None or re.search("ImportError: .*interpreter", row["said"]), (binding, row)
 
 

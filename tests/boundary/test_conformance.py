@@ -19,7 +19,6 @@ import pytest
 from ffilab.run.paths import NATIVE, NATIVE_OUT
 from ffilab.setup import installed, native
 from ffilab.setup.catalogue import BY_LABEL
-from tests.helpers.of_chapter import PAIR
 
 SOURCES = NATIVE / "boundary"
 ARMS = runpy.run_path(str(SOURCES / "arms.py"))
@@ -32,12 +31,6 @@ for expression in json.load(sys.stdin):
     answer = evaluate(sys.argv[2], sys.argv[3], expression)
     print(answer.get("value", answer.get("error")), flush=True)
 """
-ON_EACH = [
-    pytest.param(one.label, binding, marks=() if one.label in PAIR else pytest.mark.full)
-    for one in installed.present()
-    for binding in BINDINGS
-]
-on_each_interpreter = pytest.mark.parametrize(("label", "binding"), ON_EACH)
 
 
 def fnv(data):
@@ -184,7 +177,7 @@ def ask(label, binding, expressions):
     return done.returncode, done.stdout.splitlines()
 
 
-@on_each_interpreter
+@pytest.mark.parametrize("binding", BINDINGS)
 def test_a_binding_conforms(label, binding):
     if binding in unsupported(label):
         assert ask(label, binding, ["m.noop()"])[1] == ["ImportError"], unsupported(label)[binding]
@@ -213,10 +206,9 @@ def test_a_binding_conforms(label, binding):
     assert answers[EMPTIED] in ("RuntimeError", "IndexError", "TypeError", str(copied), str(seen))
 
 
-@pytest.mark.parametrize("label", PAIR)
-def test_pybind11_hands_none_over_unless_told_otherwise(label):
-    assert ask(label, "pybind11", ["m.scale_not_none(None, 2.0)"]) == (0, ["TypeError"])
-    ended, lines = ask(label, "pybind11", ["m.scale_pointer(None, 2.0)"])
+def test_pybind11_hands_none_over_unless_told_otherwise(build):
+    assert ask(build, "pybind11", ["m.scale_not_none(None, 2.0)"]) == (0, ["TypeError"])
+    ended, lines = ask(build, "pybind11", ["m.scale_pointer(None, 2.0)"])
     assert ended < 0
     assert not lines
 

@@ -7,7 +7,7 @@ import pytest
 
 from ffilab.run.paths import ROOT
 from ffilab.setup import installed
-from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.setup.catalogue import BY_LABEL
 
 pytestmark = pytest.mark.full
 SHOWN = re.findall(r"^```cpp\n(.*?)^```", (ROOT / "book" / "decision_guide.md").read_text(), re.M | re.S)
@@ -34,9 +34,8 @@ threads = [threading.Thread(target=lambda: [getattr(six, sys.argv[1])(write, "x"
 """
 
 
-@pytest.mark.parametrize("label", [GIL, FREE_THREADED])
-def test_the_six_lines_hang_and_the_fix_does_not(label, tmp_path):
-    python = installed.load(BY_LABEL[label]).python
+def test_the_six_lines_hang_and_the_fix_does_not(build, tmp_path):
+    python = installed.load(BY_LABEL[build]).python
     hangs, mended = SHOWN
     (tmp_path / "six.cpp").write_text(MODULE.format(hangs=hangs, mended=mended))
     includes = subprocess.run([python, "-m", "pybind11", "--includes"], capture_output=True, text=True, check=True)

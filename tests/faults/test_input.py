@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -18,7 +17,7 @@ from ffilab.run.paths import ROOT
 from ffilab.setup import catalogue, installed, native
 from ffilab.setup.catalogue import BY_LABEL
 from tests.helpers import fake_source
-from tests.helpers.environment import clean_environment
+from tests.helpers.environment import clean_environment, ran
 from tests.helpers.tiny import library
 
 GIL = BY_LABEL["3.14"]
@@ -115,7 +114,7 @@ def test_a_command_in_a_variable_reaches_the_verb_as_it_is(tmp_path, variable):
         for words, more in (([f"{variable}={given}"], {}), ([], {variable: given})):
             command = ["make", "-s", {"NAME": "chapter", "FROM": "judge"}[variable], *words]
             environment = clean_environment(**more)
-            answer = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment)
+            answer = ran(*command, cwd=tmp_path, env=environment)
             assert answer.returncode == 0, answer.stderr
             (argument, *_), environment = json.loads(answer.stdout)
             assert environment[variable] == argument == given
@@ -149,9 +148,7 @@ def test_native_code_is_built_below_a_path_with_spaces_quotes_and_a_dollar(monke
         "print(ctypes.CDLL(sys.argv[1]).tiny(1))"
     )
     target = out / "chapter" / installed.soabi(one)
-    answer = subprocess.run(
-        [one.python, "-c", ask, out / "chapter" / "libtiny.so", target], capture_output=True, text=True
-    )
+    answer = ran(one.python, "-c", ask, out / "chapter" / "libtiny.so", target)
     assert answer.stdout == "2\n", answer.stderr
     assert not list(tmp_path.rglob("F"))
 
@@ -180,13 +177,8 @@ def as_nobody(clone, *words):
     """The first step of a verb as a user who owns nothing."""
     code = "import os, sys; os.setgid(65534); os.setuid(65534); os.execv(sys.argv[1], sys.argv[1:])"
     python = shutil.which("python3", path="/usr/bin:/bin") or sys.executable
-    return subprocess.run(
-        [sys.executable, "-c", code, python, str(clone / "ffilab" / "bootstrap.py"), *words],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env=clean_environment(HOME=str(clone)),
-    )
+    command = [sys.executable, "-c", code, python, clone / "ffilab" / "bootstrap.py", *words]
+    return ran(*command, timeout=60, env=clean_environment(HOME=str(clone)))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
@@ -206,7 +198,6 @@ def test_a_clone_that_cannot_be_written(monkeypatch):
 
 # Claims.
 
-GOOD = '{kind = "side", number = "x", part = "y", direction = "above", null = 1.0, interest = 0.1}'
 HEAD = 'id = "X1"\nwhere = "w"\nclaim = "c"\npublished = "p"\n'
 
 
@@ -222,20 +213,17 @@ def rule(**changed):
     return "{" + ", ".join(f"{key} = {value}" for key, value in words.items() if value is not None) + "}"
 
 
+GOOD = rule()
+
+
 def one(test=GOOD, head="", entry=HEAD):
     return f"{head}\n[[claim]]\n{entry}test = [{test}]\n"
 
 
 def size(**changed):
-    words = {
-        "kind": '"size"',
-        "number": '"x"',
-        "part": '"y"',
-        "null": "1.0",
-        "published": "1.2",
-        "margin": "0.25",
-    } | changed
-    return f"{GOOD}, {{" + ", ".join(f"{key} = {value}" for key, value in words.items()) + "}"
+    """A good side, and beside it a size."""
+    words = {"kind": '"size"', "published": "1.2", "margin": "0.25", "direction": None, "interest": None}
+    return f"{GOOD}, {rule(**words | changed)}"
 
 
 MISTAKES = {

@@ -7,6 +7,7 @@ import resource
 import shlex
 import subprocess
 import sys
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import psutil
@@ -15,7 +16,7 @@ import pytest
 from ffilab.measure import case, foreign, runner
 from ffilab.measure import session as sessions
 from ffilab.measure.case import Case
-from ffilab.measure.plan import Arm, controls, plan
+from ffilab.measure.plan import controls, plan
 from ffilab.measure.record import read_record
 from ffilab.measure.workers import Worker, WorkerFailed
 from ffilab.run import machine, settings
@@ -25,7 +26,8 @@ from ffilab.run.paths import ROOT
 from ffilab.run.subprocesses import explain_os_errors, reached
 from ffilab.setup.catalogue import BY_LABEL, GIL
 from ffilab.setup.installed import load
-from tests.helpers.environment import clean_environment
+from tests.helpers.environment import clean_environment, ran
+from tests.helpers.of_chapter import hostile
 
 BROWSER = ("chromium", "chrome", "headless_shell", "node", "node-MainThread", "chrome_crashpad_handler")
 pytestmark = pytest.mark.usefixtures("quiet_progress", "quiet_machine")
@@ -42,8 +44,7 @@ def open_files():
 
 def limited(smoke):
     """A plan of three workers."""
-    plain = Arm("plain", file="tests/helpers/hostile_arms.py", function="fine")
-    return plan("limits", [plain, *controls(8)], [GIL], smoke, 1, False)
+    return plan("limits", [hostile("fine"), *controls(8)], [GIL], smoke, 1, False)
 
 
 def assert_nothing_is_left(before):
@@ -108,24 +109,21 @@ def test_pinning_is_refused(tmp_path):
     subprocess.run([*shlex.split(compiler()), "-shared", "-fPIC", "-o", library, tmp_path / "refuses.c"], check=True)
     environment = clean_environment(LD_PRELOAD=str(library), PYTHONPATH=str(ROOT))
     command = [sys.executable, "-m", "ffilab", "time", "--time", "1s", "pass"]
-    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100)
+    ended = ran(*command, cwd=tmp_path, env=environment, timeout=100)
     assert ended.returncode == 0, ended.stderr
     assert "does not allow to keep a process on one core" in ended.stdout
     ask = (
         "from ffilab.run import machine; print(machine.cores_to_pin(), machine.Cores().next(), machine.cores_usable())"
     )
-    said = subprocess.run([sys.executable, "-c", ask], env=environment, capture_output=True, text=True).stdout
+    said = ran(sys.executable, "-c", ask, env=environment).stdout
     assert said.split() == ["[]", "None", str(machine.cores_usable())]
 
 
 def test_a_core_that_a_worker_may_not_have_is_named(tmp_path):
-    worker = Worker(load(BY_LABEL[GIL]), "shared", tmp_path / "log")
-    try:
+    with closing(Worker(load(BY_LABEL[GIL]), "shared", tmp_path / "log")) as worker:
         with pytest.raises(WorkerFailed, match=r"could not be kept on core 1023 \(OSError"):
             worker.load([], 1023, random.Random(1))
         worker.move(None)
-    finally:
-        worker.close()
 
 
 def test_what_a_process_raises_has_no_colours_and_is_told_from_its_last_line(session, monkeypatch, quiet_machine):
@@ -157,7 +155,7 @@ def verb(code, **environment):
     )
     # Whoever else measures on this machine is not spoken of.
     surroundings = clean_environment(PYTHONPATH=str(ROOT), **settings.telling(alone=True), **environment)
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=surroundings, timeout=60)
+    return ran(sys.executable, "-c", program, env=surroundings, timeout=60)
 
 
 @pytest.mark.parametrize("name", ["HOME", "XDG_CACHE_HOME"])

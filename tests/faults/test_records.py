@@ -9,7 +9,6 @@ import json
 import operator
 import os
 import shutil
-import subprocess
 import sys
 import tarfile
 from dataclasses import replace
@@ -27,6 +26,7 @@ from ffilab.measure.record import MAIN, read_record
 from ffilab.page import draw
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
+from tests.helpers.environment import ran
 from tests.helpers.made_up import timed
 from tests.helpers.of_chapter import write
 
@@ -268,7 +268,7 @@ def test_a_chapter_reads_its_own_records_without_the_library_that_checks(folder)
         f"session = Reading('loaders', newest(Path({str(folder)!r}), 'loaders'))\n"
         "print(len(session.timed('calls').blocks) > 0, 'fastjsonschema' in str(sys.modules.get('fastjsonschema')))"
     )
-    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    ended = ran(sys.executable, "-c", code, cwd=ROOT, timeout=60)
     assert ended.stdout.split() == ["True", "False"], ended.stderr
 
 

@@ -1,17 +1,10 @@
 """A program of its own in which the module of GIL Balm and its texts are there."""
 
-import subprocess
-
 from ffilab.measure.source import source_of
 from ffilab.run.paths import NATIVE_OUT
-from ffilab.setup import installed
-from ffilab.setup.catalogue import BY_LABEL
 from native.balm.corpus import mixed_text
 from notebooks.balm import experiment
-
-
-def python_of(label):
-    return installed.load(BY_LABEL[label]).python
+from tests.helpers.environment import python_of, ran
 
 
 def printed(label, code, *arguments):
@@ -19,4 +12,4 @@ def printed(label, code, *arguments):
     start = source_of(load=experiment.load, written=experiment.written, mixed_text=mixed_text)
     start += "\nimport sys\nbalm = load(sys.argv[1])"
     command = [python_of(label), "-I", "-c", start + code, NATIVE_OUT / "balm", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    return ran(*command, check=True).stdout.splitlines()

@@ -98,6 +98,10 @@ def everything(folder):
     return {"lines": sum(map(len, kept))}
 
 
+def read(x):
+    return list(x), len(x), repr(x), ascii(x), f"{x}", x.upper(), x.strip(), x.split(), x.encode()
+
+
 def violations(module, lines):
     """Laws of str that the strings of `lines` break, in words; each is compared with the real one."""
     encoded = [line.encode() for line in lines]
@@ -116,18 +120,7 @@ def violations(module, lines):
                 "slices": all(x[i:j] == real[i:j] for i in range(-3, 4) for j in range(-3, 4))
                 and x[::-1] == real[::-1],
                 "concatenation": x + x == real + real and "a" + x == "a" + real and x * 3 == real * 3,
-                "text": (list(x), len(x), repr(x), ascii(x), f"{x}", x.upper(), x.strip(), x.split(), x.encode())
-                == (
-                    list(real),
-                    len(real),
-                    repr(real),
-                    ascii(real),
-                    f"{real}",
-                    real.upper(),
-                    real.strip(),
-                    real.split(),
-                    real.encode(),
-                ),
+                "text": read(x) == read(real),
                 "join": "".join([x, y]) == real + real and x.join(["1", "2"]) == real.join(["1", "2"]),
                 "pickle": pickle.loads(pickle.dumps(x)) == real and type(copy.copy(x)) is str,
                 "json": json.loads(json.dumps(x)) == real,

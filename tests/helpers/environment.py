@@ -1,7 +1,28 @@
-"""What the commands that a test starts find in their environment."""
+"""How a test runs a command, and what the command finds in its environment."""
 
 import os
+import subprocess
 from pathlib import Path
+
+from ffilab.setup import installed
+from ffilab.setup.catalogue import BY_LABEL
+
+
+def ran(*command, **options) -> subprocess.CompletedProcess[str]:
+    """How a command ended, and what it said."""
+    return subprocess.run(command, capture_output=True, text=True, **options)
+
+
+def script(path: Path, text: str) -> Path:
+    """Write a shell script that can be run."""
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def python_of(label: str) -> Path:
+    """The Python of an interpreter."""
+    return installed.load(BY_LABEL[label]).python
 
 
 def clean_environment(**extra):

@@ -12,9 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from ffilab.run.paths import ROOT
-from ffilab.setup import installed
-from ffilab.setup.catalogue import BY_LABEL
-from tests.helpers.environment import clean_environment
+from tests.helpers.environment import clean_environment, python_of, ran
 
 CONFIGURE = """#!/bin/sh
 for word in "$@"; do case $word in --prefix=*) echo "${word#--prefix=}" >prefix.txt ;; esac; done
@@ -48,12 +46,12 @@ cli.main()
 
 
 @cache
-def real() -> str:
-    """Our own 3.14, which the fake one is in the end."""
+def real(label: str = "3.14") -> str:
+    """Our own interpreter; the fake one is 3.14 in the end."""
     ask = "import sys; print(sys.base_prefix)"
-    found = installed.load(BY_LABEL["3.14"]).python
-    home = subprocess.run([found, "-I", "-c", ask], capture_output=True, text=True, check=True).stdout.strip()
-    return f"{home}/bin/python3.14"
+    found = python_of(label)
+    home = ran(found, "-I", "-c", ask, check=True).stdout.strip()
+    return f"{home}/bin/python{label}"
 
 
 def tarball(folder: Path, padding: int = 0, functions: int = 1) -> str:
@@ -113,8 +111,7 @@ def works(answer: subprocess.CompletedProcess) -> bool:
     """Did the build end with an interpreter that runs?"""
     assert answer.returncode == 0, answer.stderr
     path = answer.stdout.strip().splitlines()[-1]
-    ask = [path, "-I", "-c", "import json; print(json.dumps(1))"]
-    return json.loads(subprocess.run(ask, capture_output=True, text=True, check=True).stdout) == 1
+    return json.loads(ran(path, "-I", "-c", "import json; print(json.dumps(1))", check=True).stdout) == 1
 
 
 def sentence(answer: subprocess.CompletedProcess) -> str:

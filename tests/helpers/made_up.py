@@ -65,7 +65,7 @@ def timed(logs: dict, layouts=None, loops=LOOPS, builds=1, ns=1e3, **columns) ->
 
 def matrix_cell(label: str, binding: str, signature: str, ns: float | None = None, **further) -> dict:
     """A row of the matrix as its chapter keeps it; without `ns` it was not measured. further: other columns."""
-    numbers = {"ns": ns, "over the floor": 5.0, "ratio to the floor": 1.5}
+    numbers = {"ns": ns, "over the floor": 5.0, "ratio to the floor": ns and 0.075 * ns}
     intervals = {
         f"{name}{end}": value * by if ns else None
         for name, value in numbers.items()

@@ -13,14 +13,16 @@ from ffilab.measure.case import Case, Outcome
 from ffilab.measure.lines import Writer
 from ffilab.measure.plan import Arm
 from ffilab.measure.session import Reading
-from ffilab.setup import installed
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.loaders import experiment as loaders
 
 PAIR = (GIL, FREE_THREADED)
-# Every interpreter that is here: the chapter pair in the default suite, the others in `make test-all`.
-LABELS = [pytest.param(one.label, marks=() if one.label in PAIR else pytest.mark.full) for one in installed.present()]
 GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def hostile(function: str, name: str = "", **arguments) -> Arm:
+    """An arm of hostile_arms.py."""
+    return Arm(name or function, file="tests/helpers/hostile_arms.py", function=function, arguments=arguments)
 
 
 def noop(name: str, loader: str = "CDLL") -> Arm:

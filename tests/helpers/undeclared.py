@@ -4,8 +4,9 @@ import subprocess
 from pathlib import Path
 
 from ffilab.run import machine
-from ffilab.setup import installed
-from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED
+from ffilab.setup import interpreters
+from ffilab.setup.catalogue import FREE_THREADED
+from tests.helpers.environment import python_of
 
 SOURCE = """
 #include <Python.h>
@@ -16,10 +17,9 @@ PyMODINIT_FUNC PyInit_{name}(void) {{ return PyModuleDef_Init(&definition); }}
 
 def undeclared(folder: Path, name: str) -> str:
     """Compile it into a folder, for the free-threaded build of the chapter pair; return that Python."""
-    python = installed.load(BY_LABEL[FREE_THREADED]).python
-    ask = "import sysconfig; print(sysconfig.get_path('include'))"
-    include = subprocess.check_output([python, "-c", ask], text=True).strip()
+    python = str(python_of(FREE_THREADED))
+    include = interpreters.probe(python)["include"]
     (folder / f"{name}.c").write_text(SOURCE.format(name=name))
     command = [machine.compiler(), "-shared", "-fPIC", f"-I{include}", f"{name}.c", "-o", f"{name}.so"]
     subprocess.run(command, cwd=folder, check=True)
-    return str(python)
+    return python

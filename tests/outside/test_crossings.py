@@ -1,13 +1,15 @@
 """What may cross: what is caught inside ends well on every interpreter, a wall ends the process; numbers count
 children."""
 
+from types import SimpleNamespace
+
 import pandas as pd
 import pytest
 
 from ffilab.judge.estimates import Share
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.outside import crossings, experiment, figures
-from tests.helpers.of_chapter import LABELS, PAIR, outcome_of
+from tests.helpers.of_chapter import outcome_of
 
 
 def play(label, scenes, first=experiment.FIRST):
@@ -22,15 +24,12 @@ def rows(what, outcome="ends", answer="", label=GIL, **more):
     return {"interpreter": label, "what": what, "outcome": outcome, "answer": answer, **usual, **more}
 
 
-class Frames:
-    def __init__(self, **frames):
-        self.frames = {title.replace("_", " "): pd.DataFrame(found) for title, found in frames.items()}
-
-    def frame(self, title, disturbed=False):
-        return self.frames.get(title, pd.DataFrame())
+def session_of(**frames):
+    """A session of these frames, by title."""
+    known = {title.replace("_", " "): pd.DataFrame(found) for title, found in frames.items()}
+    return SimpleNamespace(frame=lambda title, disturbed=False: known.get(title, pd.DataFrame()))
 
 
-@pytest.mark.parametrize("label", LABELS)
 def test_what_is_caught_inside_ends_well_and_a_wall_ends_the_process(label):
     found = {row["what"]: row["outcome"] for row in play(label, experiment.WALLS)}
     caught = [what for what in found if "caught where" in what or "by its caller" in what]
@@ -43,15 +42,13 @@ def test_what_is_caught_inside_ends_well_and_a_wall_ends_the_process(label):
     assert found["C++, noexcept between"] == found["thread ended in noexcept"] == "killed by SIGABRT"
 
 
-@pytest.mark.parametrize("label", PAIR)
-def test_python_remembers_each_callback_that_an_exception_left(label):
+def test_python_remembers_each_callback_that_an_exception_left(build):
     scenes = {what: line for what, line in experiment.WALLS.items() if "through Python" in what}
-    found = play(label, scenes)
+    found = play(build, scenes)
     assert [(row["outcome"], row["raised"]) for row in found] == [("ends", ""), ("raises", "RecursionError")]
     assert list(crossings.told(pd.DataFrame(found)).outcome) == ["ends", "raises RecursionError"]
 
 
-@pytest.mark.parametrize("label", LABELS)
 def test_a_callback_that_raises_is_told_to_the_hook_and_c_gets_what_the_tool_says(label):
     found = {row["what"]: row for row in play(label, experiment.CALLBACKS, experiment.MORE + experiment.FIRST)}
     assert found["ctypes"]["outcome"] == "ends"
@@ -65,10 +62,9 @@ def test_a_callback_that_raises_is_told_to_the_hook_and_c_gets_what_the_tool_say
         assert [found[what]["printed"] for what in ("cffi", "cffi, error=7", "cffi, onerror")] == [True, True, False]
 
 
-@pytest.mark.parametrize("label", [GIL, FREE_THREADED])
-def test_a_state_for_the_callers_interpreter_comes_to_it(label):
+def test_a_state_for_the_callers_interpreter_comes_to_it(build):
     scenes = {what: f"elsewhere({experiment.WHOSE[what]!r})" for what in ("PyGILState_Ensure", "PyThreadState_New")}
-    found = pd.DataFrame(play(label, scenes, experiment.ELSEWHERE + experiment.FIRST))
+    found = pd.DataFrame(play(build, scenes, experiment.ELSEWHERE + experiment.FIRST))
     assert list(crossings.is_at_home(found)) == [False, True]
     assert list(crossings.told(found).fate) == ["in the main interpreter", "in its caller's interpreter"]
 
@@ -79,7 +75,7 @@ def test_a_child_that_never_came_to_the_point_is_an_error():
 
 
 def test_numbers_count_children_and_leave_out_what_was_not_built():
-    session = Frames(
+    session = session_of(
         exceptions=[
             rows("C++, not caught", "killed by SIGABRT"),
             rows("C++, not caught"),
@@ -106,11 +102,11 @@ def test_numbers_count_children_and_leave_out_what_was_not_built():
     assert "no child lived" in made[f"ctypes callbacks that came to their caller's interpreter: {GIL}"]()
     assert made[f"children killed: elsewhere, ctypes, {GIL}"]() == Share(1, 1)
     assert "not built" in made[f"children that end well: callback of cffi, {GIL}"]()
-    assert not crossings.number.makers(Frames())[f"children killed: C++, not caught, {GIL}"]()
+    assert not crossings.number.makers(session_of())[f"children killed: C++, not caught, {GIL}"]()
 
 
 def test_the_table_says_what_each_action_did_and_what_c_got():
-    frames = Frames(
+    frames = session_of(
         exceptions_in_callbacks=[rows("ctypes", answer="5"), rows("ctypes", answer="0", label=FREE_THREADED)]
     )
     table = figures.may_i_table(frames).set_index("may I …")

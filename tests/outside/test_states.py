@@ -2,6 +2,7 @@
 loop says."""
 
 import itertools
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,7 +11,7 @@ from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED
 from ffilab.setup.installed import load, soabi
 from native.outside.ways import TOOLS, started, way_in
 from notebooks.outside import exercise, experiment
-from tests.helpers.of_chapter import LABELS, PAIR, result_of
+from tests.helpers.of_chapter import result_of
 
 FOLDER = {"folder": experiment.FOLDER}
 
@@ -28,18 +29,16 @@ def called(tool, folder):
     return rows
 
 
-@pytest.mark.parametrize("label", PAIR)
 @pytest.mark.parametrize("tool", TOOLS)
-def test_every_tool_calls_from_threads_of_c(tool, label):
-    note = NATIVE_OUT / "outside" / soabi(load(BY_LABEL[label])) / f"missing-{tool.lower()}.txt"
+def test_every_tool_calls_from_threads_of_c(tool, build):
+    note = NATIVE_OUT / "outside" / soabi(load(BY_LABEL[build])) / f"missing-{tool.lower()}.txt"
     if note.exists():
         pytest.skip(note.read_text())
-    assert result_of(label, called, {"tool": tool, **FOLDER}) == [[10, 10, True, True]] * 2
+    assert result_of(build, called, {"tool": tool, **FOLDER}) == [[10, 10, True, True]] * 2
 
 
-@pytest.mark.parametrize("label", PAIR)
-def test_what_is_kept_is_kept_and_what_is_not_is_lost(label):
-    rows = result_of(label, experiment.counts, FOLDER)
+def test_what_is_kept_is_kept_and_what_is_not_is_lost(build):
+    rows = result_of(build, experiment.counts, FOLDER)
     assert [(row["tool"], row["outcome"]) for row in rows] == [
         ("ctypes", "lost"),
         ("ctypes", "survived"),
@@ -47,7 +46,6 @@ def test_what_is_kept_is_kept_and_what_is_not_is_lost(label):
     ]
 
 
-@pytest.mark.parametrize("label", LABELS)
 @pytest.mark.parametrize("event", experiment.EVENTS)
 def test_each_event_has_a_row_for_each_count(event, label):
     rows = result_of(label, experiment.ends, {"event": event, **FOLDER})
@@ -61,29 +59,25 @@ def test_one_segment_is_visited_as_often_as_many_are():
     assert [row["readings"] for row in rows] == [0, 4096, 4096, 4096]
 
 
-@pytest.mark.parametrize("label", PAIR)
-def test_a_thread_ends_beside_others_and_after_them(label):
-    assert all(result_of(label, experiment.of_thread, {"after": after, **FOLDER})["ns"] > 0 for after in (0, 1))
+def test_a_thread_ends_beside_others_and_after_them(build):
+    assert all(result_of(build, experiment.of_thread, {"after": after, **FOLDER})["ns"] > 0 for after in (0, 1))
 
 
-@pytest.mark.parametrize("label", LABELS)
 def test_a_state_ends_beside_others(label):
     rows = result_of(label, experiment.beside_others, FOLDER)
     assert [(row["others"], row["ns"] > 0) for row in rows] == [(1, True), (1000, True)]
 
 
-@pytest.mark.parametrize("label", PAIR)
 @pytest.mark.parametrize("before", [experiment.NOTHING, experiment.OTHERS_THERE, experiment.OBJECT_LEFT])
-def test_several_threads_attach_in_each_way(before, label):
-    rows = result_of(label, experiment.together, {"before": before, "others": experiment.OTHER_STATES, **FOLDER})
+def test_several_threads_attach_in_each_way(before, build):
+    rows = result_of(build, experiment.together, {"before": before, "others": experiment.OTHER_STATES, **FOLDER})
     cells = [(row["state"], row["threads"]) for row in rows if row["ns"] > 0]
     assert cells == [*itertools.product(experiment.HOW, experiment.TOGETHER)]
 
 
-@pytest.mark.parametrize("label", PAIR)
 @pytest.mark.parametrize("number", experiment.ROWS)
-def test_rows_are_counted_with_a_new_state_and_a_kept_one(label, number):
-    rows = result_of(label, experiment.rows_per_s, {"rows": number, **FOLDER})
+def test_rows_are_counted_with_a_new_state_and_a_kept_one(build, number):
+    rows = result_of(build, experiment.rows_per_s, {"rows": number, **FOLDER})
     assert [row["kept"] for row in rows if row["rows_per_s"] > 0] == [False, True]
     assert rows[1]["again"] > 0
 
@@ -93,9 +87,8 @@ def test_no_thread_for_an_answer_is_an_error():
         started(None)
 
 
-@pytest.mark.parametrize("label", PAIR)
-def test_each_bridge_brings_its_answers(label):
-    rows = result_of(label, experiment.bridge, {"beside": experiment.ALONE, **FOLDER})
+def test_each_bridge_brings_its_answers(build):
+    rows = result_of(build, experiment.bridge, {"beside": experiment.ALONE, **FOLDER})
     assert [row["way"] for row in rows] == [*experiment.BRIDGES]
     assert all(0 < row["us"] <= row["worst"] for row in rows)
 
@@ -119,11 +112,7 @@ def test_the_exercises_see_what_a_reader_wrote(function, source, says):
 
 
 def test_a_reader_who_never_calls_back_is_told_so():
-    class Session:
-        @staticmethod
-        def observe(title, look, *arguments):
-            return look(*arguments)
-
-    said = exercise.check_kept("def around(run, what):\n    pass\n", Session)
+    session = SimpleNamespace(observe=lambda title, look, *arguments: look(*arguments))
+    said = exercise.check_kept("def around(run, what):\n    pass\n", session)
     assert said == ["Not correct: the callback ran 0 times, not 100. Does `around` call `run`?"]
-    assert exercise.check_rung("def ready(:", Session)[0].startswith("It did not come to an end")
+    assert exercise.check_rung("def ready(:", session)[0].startswith("It did not come to an end")

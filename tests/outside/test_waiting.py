@@ -16,7 +16,7 @@ from native.outside.children import children
 from notebooks.outside import experiment, figures, waiting
 from notebooks.outside.states import NEWER, OLDER
 from tests.helpers import small
-from tests.helpers.of_chapter import LABELS, outcome_of
+from tests.helpers.of_chapter import outcome_of
 
 RUNS = 2
 
@@ -97,13 +97,11 @@ def test_rows_come_in_the_order_of_their_commands():
 # ---- scenes ----
 
 
-@pytest.mark.parametrize("label", LABELS)
 def test_who_detaches_or_takes_a_pymutex_does_not_hang(label):
     cells = [{"way": way, "stop": stop} for way in experiment.WAYS[1:] for stop in experiment.WORLD[:3]]
     assert {row["outcome"] for row in play(label, experiment.lock_order, cells)} == {"ends"}
 
 
-@pytest.mark.parametrize("label", LABELS)
 def test_who_detaches_in_a_section_does_not_hang_and_a_section_keeps_others_out(label):
     # Older versions let go of a section that is entered again.
     safe = experiment.IN_SECTION[1 : 2 if label in OLDER else 3]
@@ -111,7 +109,6 @@ def test_who_detaches_in_a_section_does_not_hang_and_a_section_keeps_others_out(
     assert {row["outcome"] for row in rows} == {"ends"}
 
 
-@pytest.mark.parametrize("label", LABELS)
 def test_a_guard_lets_its_thread_through_and_a_version_without_guards_says_so(label):
     closed, never, view = experiment.GUARDS
     if label in NEWER:
@@ -122,13 +119,11 @@ def test_a_guard_lets_its_thread_through_and_a_version_without_guards_says_so(la
         assert {row["outcome"] for row in rows} == {"not here"}
 
 
-@pytest.mark.parametrize("label", LABELS)
 def test_a_thread_that_atexit_joins_comes_through(label):
     rows = play(label, experiment.shutdown, [{"thread": "a loop, joined by atexit"}])
     assert {(row["outcome"], row["fate"]) for row in rows} == {("ends", "came through")}
 
 
-@pytest.mark.parametrize("label", LABELS)
 def test_handlers_of_atfork_mend_a_fork(label):
     # The default of older versions is to fork, without handlers.
     safe = experiment.FORKS[1 : 2 if label in OLDER else 3]
@@ -136,7 +131,6 @@ def test_handlers_of_atfork_mend_a_fork(label):
     assert {row["outcome"] for row in rows} == {"ends"}
 
 
-@pytest.mark.parametrize("label", LABELS)
 def test_signals_and_pending_calls_wait_for_main(label):
     rows = play(label, experiment.interrupted, [{"how": how} for how in experiment.HOWS], experiment.signalled)
     seen = {(row["how"], row["outcome"]) for row in rows} - {(how, "not at the point") for how in experiment.HOWS}
