@@ -1,0 +1,154 @@
+"""Which arms to try next, until the question is answered or the time is over."""
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from ffilab.judge.estimates import MIN_VALUES
+from ffilab.judge.rules import OPEN
+from ffilab.run.errors import UserError
+from ffilab.run.progress import step
+from ffilab.yours.scale import rules
+from ffilab.yours.scale.asking import Asker, cores, python_of
+from ffilab.yours.scale.result import Scaling
+
+# Processes of an arm; of the statement as it is, and of it where the answer is open.
+EACH, OF_BASE, AT_MOST = MIN_VALUES, 5, 12
+# Seconds of a sweep, and of looking where threads are parked.
+SWEEP_S, PARK_S = 0.5, 1.0
+
+
+def scale(
+    statement: str,
+    setup: str = "",
+    *,
+    python: str | Path | None = None,
+    file: str | Path | None = None,
+    threads: int = 2,
+    seconds: float = 60.0,
+    quiet: bool = False,
+) -> Scaling:
+    """How much more work do several threads do than one, and what holds them back? Returns a `Scaling`.
+
+    statement, setup: as in `timeit`, but the names of the setup are globals of a module, which all threads share; the
+    statement runs many times. `ffilab_thread` is the number of the thread in it.
+    python: a free-threaded CPython, by its path, name on PATH or environment; this one, if none is given. file: a file
+    whose names statement and setup may use.
+    threads: how many, at most as many as there are cores. seconds: end after this time, also if it is open then.
+    Raises UserError, in one sentence, where something cannot be measured. After Ctrl-C the result is of what there is.
+    """
+    import sys
+
+    if not statement.strip():
+        raise UserError("There is nothing to run: give a statement.")
+    cores(threads)
+    label, found = python_of(str(python or sys.executable))
+    folder = Path(tempfile.mkdtemp(prefix="ffilab-"))
+    try:
+        path = str(Path(file).absolute()) if file else None
+        asker = Asker(found.python, statement, setup, path, threads, folder)
+        record = Scaling(statement, label, threads)
+        diagnosis = Diagnosis(asker, record, time.monotonic() + seconds)
+        began = time.monotonic()
+        try:
+            if quiet:
+                diagnosis.run()
+            else:
+                with step(f"{threads} threads") as shown:
+                    diagnosis.show = lambda what: shown.update((time.monotonic() - began) / seconds, what)
+                    diagnosis.run()
+        except KeyboardInterrupt:
+            if len(record.arms.get(rules.BASE, ())) < MIN_VALUES:
+                raise
+            record.stopped = True
+        record.seconds = time.monotonic() - began
+        return record
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Diagnosis:
+    """Fills a record. end: of the time, by the monotonic clock."""
+
+    def __init__(self, asker: Asker, record: Scaling, end: float):
+        self.asker, self.record, self.end = asker, record, end
+        self.show: Callable[[str], None] = lambda what: None
+
+    def has_time(self) -> bool:
+        return time.monotonic() < self.end
+
+    def arm(self, name: str, *options: str, times: int = EACH, **how) -> None:
+        """Measure an arm in so many further processes. After the end of the time nothing more is tried."""
+        for _ in range(times):
+            if not self.has_time() and rules.BASE in self.record.arms:
+                return
+            self.show(name)
+            self.record.arms.setdefault(name, []).append(self.asker.measure(*options, **how))
+
+    def run(self) -> None:
+        self.asker.ask("measure", seconds=0)  # a mistake is told at once, and bytecode is written
+        for number in range(OF_BASE):
+            self.round(number < EACH)
+        while self.record.verdict == OPEN and self.has_time() and len(self.record.arms[rules.BASE]) < AT_MOST:
+            self.round(True)
+        if self.record.verdict == rules.GIL:
+            self.without_gil()
+        elif self.record.verdict == rules.HELD:
+            self.why()
+        for fewer in range(2, self.asker.threads):
+            self.arm(f"{fewer} threads", threads=fewer)
+
+    def round(self, whole: bool) -> None:
+        """The statement as it is; in a whole round also what it is compared with."""
+        self.arm(rules.BASE, times=1)
+        if whole:
+            self.arm(rules.CONTROL, times=1, control=True)
+            self.arm(rules.PROCESSES, times=1, processes=True)
+
+    def without_gil(self) -> None:
+        """Which module brought it back, and what would be without it?"""
+        said = self.asker.ask("measure", seconds=0)["because"]
+        self.record.gil_by = said[0].split("'")[1] if said and "'" in said[0] else ""
+        self.arm(rules.WITHOUT_GIL, "-X", "gil=0")
+
+    def why(self) -> None:
+        """Watch, cure, leave out; then what is left."""
+        self.show("watching")
+        record = self.record
+        record.suspects = rules.suspects(self.asker.ask("watch", seconds=SWEEP_S))
+        counted = rules.counted(record.suspects)[: rules.MOST_SUSPECTS]
+        names = [one.name for one in counted]
+        if names:
+            self.arm(rules.IMMORTAL, immortal=names)
+        if rules.better(record.arms, rules.IMMORTAL):
+            for name in names if len(names) > 1 else ():
+                self.arm(rules.WITHOUT + name, immortal=[other for other in names if other != name])
+            guilty = rules.culprits(record.arms, counted)
+            self.cures([one.name for one in guilty], {one.root for one in guilty})
+        if not rules.unexplained(record.arms, self.asker.threads):
+            return
+        self.rest({one.root for one in rules.locked(record.suspects)})
+
+    def cures(self, names: list[str], roots: set[str]) -> None:
+        """What a reader could do about counted objects."""
+        if names:
+            self.arm(rules.DEFERRED, deferred=names)
+            if local := sorted(roots & self.asker.names()):
+                self.arm(rules.LOCAL, local=local)
+                self.arm(rules.COPY, own=local)
+
+    def rest(self, roots: set[str]) -> None:
+        """What counts do not explain."""
+        own = sorted(roots & self.asker.names())
+        if own:
+            self.arm(rules.COPY, own=own)
+        if not own or not rules.of_locks(self.record.arms, self.record.suspects):
+            self.arm(rules.EVERYTHING, immortal="everything")
+            self.show("where threads wait")
+            self.record.parked = rules.where_parked(self.asker.ask("park", seconds=PARK_S))
+            self.arm(rules.OWN, own=True)
+            self.arm(rules.BESIDE, beside=True)
+            if rules.stops_others(self.record.arms):
+                self.arm(rules.COLLECTOR, no_collector=True)

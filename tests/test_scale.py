@@ -1,0 +1,472 @@
+"""`ffilab scale`: what rules say of recorded slices, sweeps and arms; mistakes and refusals; short real looks, none of
+them at a speed."""
+
+import ast
+import json
+import os
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+import ffilab
+from ffilab.judge.estimates import MIN_VALUES
+from ffilab.run.errors import UserError
+from ffilab.run.paths import ROOT
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.setup.installed import load
+from ffilab.yours.scale import asking, command, diagnosing, rules, slices
+from ffilab.yours.scale.ffilab_child import names
+from ffilab.yours.scale.result import Scaling
+from tests.helpers.environment import clean_environment
+from tests.helpers.undeclared import undeclared
+
+CHILD = ROOT / "ffilab/yours/scale/ffilab_child"
+SIZE = 1000
+
+
+# ---- slices ----
+
+
+def recorded(alone=100, together=200, preempted=0, late=0, threads=2, phases=12, each=20):
+    """What a process answers whose pass takes so many ns, alone and together. preempted: of so many slices in a phase
+    one took ten times as long. late: ns by which the second thread's slices begin later."""
+    rows = [[] for _ in range(threads)]
+    for phase in range(phases):
+        in_all = phase % (threads + 1) == threads
+        for which in range(threads) if in_all else [phase % (threads + 1)]:
+            began = phase * 10**9 + which * late
+            for number in range(each):
+                lost = bool(preempted) and in_all and number % preempted == preempted - 1
+                took = (together if in_all else alone) * SIZE * (10 if lost else 1)
+                rows[which].append([phase, began, began + took, 0, int(lost), 0, 0])
+                began += took
+    return {"rows": rows, "sizes": [SIZE] * threads, "empty": 5.0}
+
+
+@pytest.mark.parametrize(("alone", "together", "ratio"), [(100, 100, 2), (100, 400, 0.5), (100, 50, 4)])
+def test_each_thread_is_compared_with_itself(alone, together, ratio):
+    found = slices.process_of(recorded(alone, together))
+    assert found.ratio == pytest.approx(ratio)
+    assert found.throughput == pytest.approx(ratio)
+    assert slices.left_out([found]) == 0
+
+
+def test_what_was_preempted_is_left_out_and_its_share_is_told():
+    found = slices.process_of(recorded(preempted=5))
+    assert found.ratio == pytest.approx(1)
+    assert found.throughput < 0.5
+    assert slices.left_out([found]) == pytest.approx(0.2)
+
+
+def test_a_slice_whose_neighbour_did_not_run_does_not_count():
+    found = slices.process_of(recorded(late=10**8))
+    assert found.used == 0
+    assert slices.ratio([found] * 5).is_known is False
+
+
+def test_who_waited_for_a_core_does_not_count():
+    answer = recorded()
+    for row in answer["rows"][0]:
+        row[slices.DELAY] = 0.05 * (row[slices.ENDED] - row[slices.BEGAN])
+    assert slices.process_of(answer).used == 0
+
+
+def test_two_processes_have_no_interval():
+    assert not slices.interval([2.0, 2.0]).is_known
+    assert slices.interval([1.9, 2.0, 2.1]).is_known
+
+
+# ---- rules ----
+
+
+def processes(ratio, times=5, empty=5.0, gil=False, faults=0.0, lost=0, rates=None):
+    """Processes whose two threads do about so many times the work of one."""
+    found = []
+    for number in range(times):
+        here = ratio * (1 + 0.01 * (number % 3 - 1))
+        each = rates or (here / 2, here / 2)
+        found.append(slices.Process((100.0,) * 2, (200 / here,) * 2, each, 100 - lost, 100, 0.0, faults, empty, gil))
+    return found
+
+
+def arms(base, control=2.0, ceiling=2.0, **others):
+    """Arms by name; of others an underscore is a space."""
+    known = {rules.BASE: base, rules.CONTROL: control, rules.PROCESSES: ceiling}
+    known |= {name.replace("_", " "): value for name, value in others.items()}
+    return {name: processes(value) if isinstance(value, float | int) else value for name, value in known.items()}
+
+
+def moved(*names, kind="counts", sweeps=100, times=60, idle=()):
+    """What a sweep saw move while the statement ran, and while `pass` did."""
+
+    def sweep(those):
+        seen = [dict(name=name, named=True, status="counted", changed=times, apart=0) for name in those]
+        return {"sweeps": sweeps, "objects": 1000, "seen": seen}
+
+    nothing = {f"{run} {each}": sweep(()) for run in ("pass", "statement") for each in ("counts", "mutex", "lock")}
+    return {**nothing, f"statement {kind}": sweep([*names, *idle]), f"pass {kind}": sweep(idle)}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (arms(1.98), rules.FINE),
+        (arms(0.3), rules.HELD),
+        (arms(1.2), rules.HELD),
+        (arms(4000), rules.ERROR),
+        (arms(1.0, control=1.0), rules.MACHINE),
+        (arms(1.0, control=processes(1.0, lost=60)), "open"),
+        (arms(1.0, control=processes(1.7)), "open"),
+        (arms(1.0, control=processes(2.0, times=2)), "open"),
+        (arms(1.2, ceiling=1.2), rules.BANDWIDTH),
+        (arms(0.3, ceiling=1.2), rules.HELD),
+        (arms(processes(1.0, empty=90.0)), rules.LITTLE_WORK),
+        (arms(processes(1.0, gil=True)), rules.GIL),
+        (arms(processes(1.98, rates=(0.5, 0.5))), rules.HELD),
+    ],
+)
+def test_the_verdict(given, said):
+    assert rules.verdict(given, 2) == said
+
+
+def test_beside_a_busy_loop_nothing_is_found():
+    """Rare long waits are told from other work by the control, which has them as well."""
+    loaded = processes(1.98, rates=(0.5, 0.5))
+    assert rules.verdict(arms(loaded, control=loaded), 2) == rules.FINE
+
+
+def test_suspects_are_what_moved_and_not_what_the_tool_moves():
+    found = rules.suspects(moved("l", "l[0]", idle=["type repeat"]))
+    assert [one.name for one in found] == ["l", "l[0]"]
+    assert rules.suspects(moved("l", times=2)) == []
+    held = rules.suspects(moved("L", kind="lock"))
+    assert [one.kind for one in held] == ["lock"]
+
+
+@pytest.mark.parametrize(
+    ("name", "root"),
+    [
+        ("config['limit']", "config"),
+        ("f.argtypes", "f"),
+        ("l[0]", "l"),
+        ("x", "x"),
+        ("f: default of a", ""),
+        ("f()", "f"),
+    ],
+)
+def test_the_name_from_which_it_is_reached(name, root):
+    assert rules.Suspect(name, "counts", 1, "counted", True).root == root
+
+
+def test_two_that_count_only_together_are_both_named_and_an_innocent_is_not():
+    those = rules.suspects(moved("l", "l[0]", "innocent"))
+    found = arms(0.26, all_immortal=1.97)
+    found |= {
+        rules.WITHOUT + name: processes(ratio) for name, ratio in (("l", 0.33), ("l[0]", 0.31), ("innocent", 1.96))
+    }
+    assert [one.name for one in rules.culprits(found, those)] == ["l", "l[0]"]
+    told = rules.explained(found, those, None, 2)
+    assert [(one.name, one.kind) for one in told] == [("l", rules.COUNTS), ("l[0]", rules.COUNTS)]
+    assert told[0].without.value == pytest.approx(0.33, rel=0.02)
+
+
+def test_what_is_counted_and_not_contended_is_innocent():
+    those = rules.suspects(moved("source"))
+    assert rules.culprits(arms(1.2, all_immortal=1.2), those) == []
+    told = rules.explained(arms(1.2, all_immortal=1.2), those, None, 2)
+    assert [one.kind for one in told] == [rules.UNKNOWN]
+
+
+def test_a_lock_is_named_where_a_copy_for_each_thread_helps():
+    those = rules.suspects(moved("L", kind="lock"))
+    assert rules.explained(arms(0.7, own_copy=2.0), those, None, 2)[0].kind == rules.LOCK
+    those = rules.suspects(moved("d", kind="mutex"))
+    assert rules.explained(arms(0.7, own_copy=2.0), those, None, 2)[0].kind == rules.SECTION
+    assert rules.explained(arms(0.7, own_copy=0.7), those, None, 2)[0].kind == rules.UNKNOWN
+
+
+PARKED = {
+    "srand": [["libc.so.6", ""], ["libc.so.6", "srandom"], ["libffi.so.8", "ffi_call"], ["_ctypes.so", ""]],
+    "pybind11": [
+        ["libc.so.6", ""],
+        ["libc.so.6", "sem_clockwait"],
+        ["python3.14", "_PyMutex_LockTimed"],
+        ["python3.14", "PyMutex_Lock"],
+        ["mine.so", ""],
+        ["python3.14", "cfunction_vectorcall"],
+    ],
+    "list": [
+        ["libc.so.6", "sem_clockwait"],
+        ["python3.14", "_PyMutex_LockTimed"],
+        ["python3.14", "_PyCriticalSection_BeginMutex"],
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("stack", "owner", "function", "caller"),
+    [
+        ("srand", "the C library", "srandom", "_ctypes.so"),
+        ("pybind11", "mine.so", "PyMutex_Lock", "mine.so"),
+        ("list", "the interpreter", "", ""),
+    ],
+)
+def test_whose_lock_a_parked_thread_waits_for(stack, owner, function, caller):
+    said = {"looks": 100, "parked": 10, "stacks": [[8, PARKED[stack]], [2, PARKED["list"]]], "python": "python3.14"}
+    found = rules.where_parked(said)
+    assert (found.owner, found.function, found.caller) == (owner, function, caller)
+
+
+def test_stacks_that_do_not_agree_tell_nothing():
+    said = {"looks": 100, "parked": 10, "stacks": [[5, PARKED["srand"]], [5, PARKED["list"]]], "python": "python3.14"}
+    assert rules.where_parked(said) is None
+    assert rules.where_parked({**said, "parked": 2}) is None
+
+
+@pytest.mark.parametrize(
+    ("others", "parked", "kind"),
+    [
+        ({}, rules.Parked("the C library", "srandom", "_ctypes.so", 0.1), rules.C_LIBRARY),
+        ({}, rules.Parked("mine.so", "PyMutex_Lock", "mine.so", 0.1), rules.EXTENSION),
+        ({"beside_others": processes(1.0, rates=(1.0, 0.3))}, None, rules.STOPS),
+        ({"own_setup": 2.0}, None, rules.DATA),
+        ({"own_setup": 0.7}, None, rules.UNKNOWN),
+        ({"base": processes(0.7, faults=9.0), "own_setup": 0.7}, None, rules.SYSTEM),
+        ({}, rules.Parked("the interpreter", "", "", 0.1), rules.INTERPRETER),
+    ],
+)
+def test_kinds_are_told_apart(others, parked, kind):
+    given = arms(**{"base": 0.7, **others})
+    assert [one.kind for one in rules.explained(given, [], parked, 2)] == [kind]
+
+
+def test_a_cure_is_told_where_it_certainly_helped():
+    found = rules.cures(arms(0.3, all_immortal=2.0, deferred=0.31, local_names=1.2), 2)
+    assert [(one.how, one.is_enough) for one in found] == [
+        (rules.PRICES[rules.LOCAL][0], False),
+        (rules.PRICES[rules.IMMORTAL][0], True),
+    ]
+
+
+# ---- the screen ----
+
+
+def result(**given):
+    record = Scaling("l[0]", "3.14t", 2, arms(**given))
+    record.suspects = rules.suspects(moved("l", "l[0]"))
+    return record
+
+
+TWO = {"all_immortal": 1.97, "all_immortal_but_l": 0.33, "all_immortal_but_l[0]": 0.31}
+
+
+def test_the_answer_comes_first_and_names_what_was_tried():
+    said = str(result(base=0.26, **TWO))
+    assert said.startswith("Held back by the reference counts of `l` and `l[0]`: with all immortal 1.97 [")
+    assert "left out 0.33 and 0.31" in said
+    assert "immortal objects, made so in C: 1.97" in said
+    assert repr(result(base=0.26, **TWO)).startswith("<Scaling 'l[0]': 0.26 [")
+    assert result(base=0.26, **TWO).kinds == [rules.COUNTS]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (arms(1.98), "It scales"),
+        (arms(4000), "An error: more work than the threads can do"),
+        (arms(1.0, control=processes(1.7)), "Open: threads that share nothing"),
+        (arms(1.7), "Open: the interval holds both answers"),
+        (arms(1.0, control=1.0), "The machine"),
+        (arms(1.2, ceiling=1.2), "The memory or the caches"),
+        (
+            arms(processes(1.0, gil=True), without_the_GIL=1.9),
+            "Held back by the GIL, which came back with the module m",
+        ),
+    ],
+)
+def test_what_each_verdict_says(given, said):
+    record = Scaling("f()", "3.14t", 2, given, gil_by="m")
+    assert str(record).startswith(said)
+
+
+def test_a_record_gives_the_same_answer_again(tmp_path):
+    record = result(base=0.26, **TWO)
+    record.save(tmp_path / "record.json")
+    again = Scaling.read(tmp_path / "record.json")
+    assert str(again) == str(record)
+    assert json.loads(record.to_json())["found"]["culprits"][0]["name"] == "l"
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(UserError, match="is no record of ffilab scale"):
+        Scaling.read(tmp_path / "other.json")
+
+
+@pytest.mark.parametrize(("base", "said", "code"), [(0.3, "Failed", 1), (2.0, "Passed", 0), (1.5, "Open", 0)])
+def test_the_exit_code_is_that_of_a_finding(base, said, code, monkeypatch, capsys):
+    monkeypatch.setattr(diagnosing, "scale", lambda *_, **__: result(base=base))
+    with pytest.raises(SystemExit) as left:
+        command.scale.main(["--fail-below", "1.5", "l[0]"], standalone_mode=False)
+    assert left.value.code == code
+    assert said in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_more_than_two_threads_have_a_figure():
+    record = result(base=0.5)
+    record.threads = 4
+    record.arms |= {"2 threads": processes(0.9), "3 threads": processes(0.7)}
+    assert [line.split()[0] for line in record.figure() if line] == ["1", "2", "3", "4"]
+
+
+# ---- mistakes ----
+
+
+def test_a_build_with_the_gil_is_refused():
+    with pytest.raises(UserError, match="name a free-threaded one with --python"):
+        asking.python_of(str(load(BY_LABEL[GIL]).python))
+
+
+def test_a_version_that_is_not_known_is_refused(monkeypatch):
+    newer = SimpleNamespace(interpreter=SimpleNamespace(free_threaded=True, version="3.99"))
+    monkeypatch.setattr(asking, "found", lambda named: {"newer": newer})
+    with pytest.raises(UserError, match=r"is 3\.99t, and how its objects are laid out is not known: name one of"):
+        asking.python_of("newer")
+
+
+@pytest.mark.parametrize(("threads", "said"), [(1, "say 2 or more"), (10_000, "or fewer")])
+def test_threads_need_cores(threads, said):
+    with pytest.raises(UserError, match=said):
+        asking.cores(threads)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--json", "nowhere/x", "pass"], "--json names nowhere/x"),
+        (["--fail-below", "-1", "pass"], "--fail-below is -1"),
+        (["--time", "soon", "pass"], "say it as in 60s"),
+        ([" "], "nothing to run"),
+    ],
+)
+def test_a_mistake_is_one_sentence(words, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=said):
+        command.scale.main(words, standalone_mode=False)
+
+
+def asker(tmp_path, statement, setup=""):
+    return asking.Asker(load(BY_LABEL[FREE_THREADED]).python, statement, setup, None, 2, tmp_path, 0.01)
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("nowhere", r"cannot be run \(NameError: "),
+        ("if", r"cannot be run \(SyntaxError: "),
+        ("import os; os._exit(3)", "ended with exit code 3"),
+        ("import ctypes; ctypes.string_at(0)", "was killed by SIGSEGV"),
+        ("import time; time.sleep(1.1)", "one pass takes 1.1 s: give a smaller piece"),
+    ],
+)
+def test_a_statement_that_cannot_be_run_is_told(statement, said, tmp_path):
+    with pytest.raises(UserError, match=said):
+        asker(tmp_path, statement).ask("measure")
+
+
+# ---- the child ----
+
+
+def test_the_child_imports_only_the_standard_library():
+    for path in CHILD.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                assert {alias.name for alias in node.names} <= set(sys.stdlib_module_names), path
+            if isinstance(node, ast.ImportFrom):
+                assert node.level == 1 or node.module in sys.stdlib_module_names, path
+
+
+def test_the_walk_gives_names_that_a_reader_would_type():
+    text = (
+        "class V: pass\nv = V(); v.a = [V()]; config = {'limit': V()}\ndef f(x=V()): return x\n"
+        "def make():\n held = V()\n return lambda: held\ng = make()\nm = v.__init__\n"
+    )
+    space = {}
+    exec(text + "def loop(): v.a; config['limit']; f(); g(); m; return 2.5", space)
+    found = names.walk(space["loop"])
+    for name, thing in {
+        "v": space["v"],
+        "v.a": space["v"].a,
+        "v.a[0]": space["v"].a[0],
+        "config['limit']": space["config"]["limit"],
+        "f: default of x": space["f"].__defaults__[0],
+        "g: held, closed over": space["g"].__closure__[0].cell_contents,
+        "V": space["V"],
+    }.items():
+        assert found[name] is thing
+    assert "constant 2.5" in found
+
+
+def test_a_real_sweep_sees_what_is_counted_and_locked(tmp_path):
+    said = asker(tmp_path, "l[0]", "class V: pass\nl = [V()]").ask("watch", seconds=0.15)
+    assert {"l", "l[0]"} <= {one["name"] for one in said["statement counts"]["seen"]}
+    assert not {"l", "l[0]"} & {one["name"] for one in said["pass counts"]["seen"]}
+    said = asker(tmp_path, "L.acquire(); L.release()", "import threading\nL = threading.Lock()").ask(
+        "watch", seconds=0.05
+    )
+    assert "L" in {one["name"] for one in said["statement lock"]["seen"]}
+
+
+def test_arms_do_what_they_say(tmp_path):
+    """A child that made its suspects immortal, deferred or copied them still runs, and answers with rows."""
+    one = asker(tmp_path, "l[0]", "class V: pass\nl = [V()]")
+    for how in (
+        {"immortal": ["l", "l[0]"]},
+        {"immortal": "everything"},
+        {"deferred": ["l"]},
+        {"own": True},
+        {"own": ["l"]},
+        {"local": ["l"]},
+        {"processes": True},
+        {"control": True},
+        {"beside": True},
+        {"no_collector": True},
+    ):
+        said = one.ask("measure", **how)
+        assert len(said["rows"]) == 2, how
+        assert all(said["rows"]), how
+
+
+def test_constants_are_those_that_an_import_reads_back(tmp_path):
+    said = asker(tmp_path, "sin(1.0)", "from math import sin").ask("watch", seconds=0.05)
+    assert "constant 1.0" not in {one["name"] for one in said["statement counts"]["seen"]}
+
+
+def test_the_module_that_brings_the_gil_back_is_named(tmp_path):
+    undeclared(tmp_path, "undeclared")
+    one = asker(tmp_path, "pass", f"import sys; sys.path.append({str(tmp_path)!r}); import undeclared")
+    record = Scaling("pass", "t", 2, {rules.BASE: processes(1.0, gil=True)})
+    diagnosing.Diagnosis(one, record, 0.0).without_gil()
+    assert record.gil_by == "undeclared"
+    assert record.kinds == [rules.GIL]
+
+
+@pytest.mark.full
+def test_a_real_diagnosis(tmp_path):
+    """It answers, whatever this machine lets it see, and its record reads back."""
+    found = ffilab.scale("l[0]", "class V: pass\nl = [V()]", python=load(BY_LABEL[FREE_THREADED]).python, quiet=True)
+    assert found.verdict in (rules.HELD, "open", rules.MACHINE)
+    assert len(found.arms[rules.BASE]) >= MIN_VALUES
+    assert {one.name for one in found.culprits} <= {"l", "l[0]"}
+    found.save(tmp_path / "record.json")
+    assert str(Scaling.read(tmp_path / "record.json")) == str(found)
+
+
+@pytest.mark.full
+def test_the_command_on_a_real_statement(tmp_path):
+    import subprocess
+
+    program = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from ffilab.yours.command import main; main()"
+    words = ["--python", load(BY_LABEL[FREE_THREADED]).python, "--time", "5s", "--json", tmp_path / "x.json", "[]"]
+    command_line = [sys.executable, "-c", program, "scale", *map(str, words)]
+    ended = subprocess.run(command_line, env=clean_environment(), capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    assert os.path.exists(tmp_path / "x.json")
