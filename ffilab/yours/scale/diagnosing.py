@@ -15,9 +15,11 @@ from ffilab.yours.scale.asking import Asker, cores, python_of
 from ffilab.yours.scale.result import Scaling
 
 # Processes of an arm; of the statement as it is, and of it where the answer is open.
-EACH, OF_BASE, AT_MOST = MIN_VALUES, 5, 12
+EACH, OF_BASE, ENOUGH, AT_MOST = MIN_VALUES, 5, 7, 12
 # Seconds of a sweep, and of looking where threads are parked.
-SWEEP_S, PARK_S = 0.5, 1.0
+SWEEP_S, PARK_S = 0.4, 1.0
+# How often an arm is tried whose control was disturbed.
+TRIES = 3
 
 
 def scale(
@@ -80,19 +82,43 @@ class Diagnosis:
         return time.monotonic() < self.end
 
     def arm(self, name: str, *options: str, times: int = EACH, **how) -> None:
-        """Measure an arm in so many further processes. After the end of the time nothing more is tried."""
-        for _ in range(times):
-            if not self.has_time() and rules.BASE in self.record.arms:
+        """Measure an arm in so many further processes, and the control beside them."""
+        self.beside_a_control({name: lambda: [self.asker.measure(*options, **how) for _ in range(times)]})
+
+    def beside_a_control(self, arms: dict[str, Callable[[], list]]) -> None:
+        """Measure arms, then the control: if that did not get its cores, they are measured again. After the end of the
+        time nothing is tried."""
+        kept = self.record.arms
+        for _ in range(TRIES):
+            if not self.has_time() and kept:
                 return
-            self.show(name)
-            self.record.arms.setdefault(name, []).append(self.asker.measure(*options, **how))
+            self.show(", ".join(arms))
+            found = {name: measured() for name, measured in arms.items()}
+            control = self.asker.measure(control=True)
+            if control.gil or rules.quiet(control, self.asker.threads):
+                for name, processes in [*found.items(), (rules.CONTROL, [control])]:
+                    kept.setdefault(name, []).extend(processes)
+                return
+            kept.setdefault(rules.DISTURBED, []).append(control)
+
+    def settle(self, name: str, other: str = rules.BASE, **how) -> bool:
+        """Measure an arm until it is known whether it does more than another one, or there is enough of it; is it?"""
+        if name not in self.record.arms:
+            self.arm(name, **how)
+        while rules.undecided(self.record.arms, name, other) and self.more(name):
+            self.arm(name, times=2, **how)
+        return rules.better(self.record.arms, name, other)
+
+    def more(self, name: str) -> bool:
+        """May there be more processes of an arm?"""
+        return self.has_time() and 0 < len(self.record.arms.get(name, ())) < ENOUGH
 
     def run(self) -> None:
         self.asker.ask("measure", seconds=0)  # a mistake is told at once, and bytecode is written
-        for number in range(OF_BASE):
-            self.round(number < EACH)
-        while self.record.verdict == OPEN and self.has_time() and len(self.record.arms[rules.BASE]) < AT_MOST:
-            self.round(True)
+        for _ in range(OF_BASE):
+            self.round()
+        while self.record.verdict == OPEN and self.has_time() and len(self.record.arms.get(rules.BASE, ())) < AT_MOST:
+            self.round()
         if self.record.verdict == rules.GIL:
             self.without_gil()
         elif self.record.verdict == rules.HELD:
@@ -100,12 +126,12 @@ class Diagnosis:
         for fewer in range(2, self.asker.threads):
             self.arm(f"{fewer} threads", threads=fewer)
 
-    def round(self, whole: bool) -> None:
-        """The statement as it is; in a whole round also what it is compared with."""
-        self.arm(rules.BASE, times=1)
-        if whole:
-            self.arm(rules.CONTROL, times=1, control=True)
-            self.arm(rules.PROCESSES, times=1, processes=True)
+    def round(self) -> None:
+        """The statement as it is, and in as many processes."""
+        one = self.asker
+        self.beside_a_control(
+            {rules.BASE: lambda: [one.measure()], rules.PROCESSES: lambda: [one.measure(processes=True)]}
+        )
 
     def without_gil(self) -> None:
         """Which module brought it back, and what would be without it?"""
@@ -120,16 +146,20 @@ class Diagnosis:
         record.suspects = rules.suspects(self.asker.ask("watch", seconds=SWEEP_S))
         counted = rules.counted(record.suspects)[: rules.MOST_SUSPECTS]
         names = [one.name for one in counted]
-        if names:
-            self.arm(rules.IMMORTAL, immortal=names)
-        if rules.better(record.arms, rules.IMMORTAL):
+        if names and self.settle(rules.IMMORTAL, immortal=names):
             for name in names if len(names) > 1 else ():
-                self.arm(rules.WITHOUT + name, immortal=[other for other in names if other != name])
+                self.left_out(name, [other for other in names if other != name])
             guilty = rules.culprits(record.arms, counted)
             self.cures([one.name for one in guilty], {one.root for one in guilty})
-        if not rules.unexplained(record.arms, self.asker.threads):
-            return
-        self.rest({one.root for one in rules.locked(record.suspects)})
+        if rules.unexplained(record.arms, self.asker.threads):
+            self.rest({one.root for one in rules.locked(record.suspects)})
+
+    def left_out(self, name: str, others: list[str]) -> None:
+        """All immortal but one: until it is known whether that loses."""
+        arm = rules.WITHOUT + name
+        self.arm(arm, immortal=others)
+        while rules.undecided(self.record.arms, rules.IMMORTAL, arm) and self.more(arm):
+            self.arm(arm, times=2, immortal=others)
 
     def cures(self, names: list[str], roots: set[str]) -> None:
         """What a reader could do about counted objects."""
@@ -141,14 +171,16 @@ class Diagnosis:
 
     def rest(self, roots: set[str]) -> None:
         """What counts do not explain."""
+        known = rules.IMMORTAL if rules.IMMORTAL in self.record.arms else rules.BASE
         own = sorted(roots & self.asker.names())
         if own:
-            self.arm(rules.COPY, own=own)
-        if not own or not rules.of_locks(self.record.arms, self.record.suspects):
-            self.arm(rules.EVERYTHING, immortal="everything")
-            self.show("where threads wait")
-            self.record.parked = rules.where_parked(self.asker.ask("park", seconds=PARK_S))
-            self.arm(rules.OWN, own=True)
-            self.arm(rules.BESIDE, beside=True)
-            if rules.stops_others(self.record.arms):
-                self.arm(rules.COLLECTOR, no_collector=True)
+            self.settle(rules.COPY, known, own=own)
+        if rules.of_locks(self.record.arms, self.record.suspects):
+            return
+        self.settle(rules.EVERYTHING, immortal="everything")
+        self.show("where threads wait")
+        self.record.parked = rules.where_parked(self.asker.ask("park", seconds=PARK_S))
+        self.settle(rules.OWN, known, own=True)
+        self.arm(rules.BESIDE, beside=True)
+        if rules.stops_others(self.record.arms):
+            self.settle(rules.COLLECTOR, no_collector=True)

@@ -1,6 +1,7 @@
 """From what was measured and watched to an answer. Nothing here measures: recorded arms and sweeps give the same."""
 
 import ast
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,11 +15,11 @@ SCALES, IMPOSSIBLE = 0.85, 1.25
 # What is cured, or lost without a cure, by less than this share is not told as a finding.
 MATTERS = 0.1
 # Looks at an object in which it moved, and the share of them, from which on it is a suspect.
-LEAST_SEEN, LEAST_SHARE = 3, 0.03
+LEAST_SEEN, LEAST_SHARE = 3, 0.005
 MOST_SUSPECTS = 12
 # A pass below so many times an empty one is too little work; waits of a pass above this are locks of the system.
 LITTLE, WAITING, FAULTING = 1.5, 1e-5, 0.5
-BASE, PROCESSES, CONTROL = "as it is", "processes", "control"
+BASE, PROCESSES, CONTROL, DISTURBED = "as it is", "processes", "control", "disturbed controls"
 IMMORTAL, EVERYTHING, OWN = "all immortal", "everything immortal", "own setup"
 DEFERRED, LOCAL, COPY, BESIDE, COLLECTOR, WITHOUT_GIL = (
     "deferred",
@@ -75,9 +76,10 @@ def suspects(watched: Mapping) -> list[Suspect]:
         idle = {seen["name"] for seen in watched[f"pass {kind}"]["seen"]}
         sweeps = watched[f"statement {kind}"]["sweeps"]
         for seen in watched[f"statement {kind}"]["seen"]:
+            # What was shifted once, as counts are when they are merged, does not move.
+            moves = seen["changed"] >= max(LEAST_SEEN, LEAST_SHARE * sweeps)
             times = max(seen["changed"], seen["apart"])
-            enough = times >= LEAST_SEEN and times >= LEAST_SHARE * sweeps
-            if enough and seen["name"] not in idle and not (kind == "mutex" and times < LEAST_SEEN):
+            if moves and seen["name"] not in idle:
                 found[kind, seen["name"]] = Suspect(seen["name"], kind, times / sweeps, seen["status"], seen["named"])
     return sorted(found.values(), key=lambda one: (not one.named, -one.share))
 
@@ -106,14 +108,15 @@ def ceiling(arms: Arms, threads: int) -> float:
 def verdict(arms: Arms, threads: int) -> str:
     """What is to be said before anything is watched: one of the verdicts above, or `open`."""
     base, limit = value(arms, BASE), SCALES * threads
+    if not arms.get(BASE):
+        return MACHINE if above(value(arms, DISTURBED), limit) == NO and not busy(arms) else OPEN
     if any(one.gil for one in arms[BASE]):
         return GIL
     if above(base, IMPOSSIBLE * threads) == YES:
         return ERROR
-    free = above(value(arms, CONTROL), limit)
-    if free != YES:
+    if above(value(arms, CONTROL), limit) != YES:
         # Of what was disturbed nothing is said.
-        return OPEN if free == OPEN or busy(arms) else MACHINE
+        return OPEN
     if above(base, limit) == YES:
         # Waits that are rare and long are in no middle slice.
         rare = above(throughput(arms[BASE]), limit) == NO and above(throughput(arms[CONTROL]), limit) == YES
@@ -125,7 +128,15 @@ def verdict(arms: Arms, threads: int) -> str:
         return LITTLE_WORK
     if apart == OPEN:
         return OPEN
-    return {YES: FINE, NO: HELD}.get(above(base, SCALES * ceiling(arms, threads)), OPEN)
+    said = {YES: FINE, NO: HELD}.get(above(base, SCALES * ceiling(arms, threads)), OPEN)
+    return HELD if said == OPEN and slow(arms) else said
+
+
+def slow(arms: Arms) -> bool:
+    """Of all slices, do they certainly do less than those of the control? On a busy machine who waits for a lock has to
+    wait for a core, too, and such slices do not count in the ratio."""
+    base, control = throughput(arms[BASE]), throughput(arms[CONTROL])
+    return larger(control, base) == YES and base.value < 0.7 * control.value
 
 
 def too_little(arms: Arms) -> bool:
@@ -135,8 +146,20 @@ def too_little(arms: Arms) -> bool:
 
 
 def busy(arms: Arms) -> bool:
-    """Was the control itself kept from its cores?"""
-    return left_out(arms[CONTROL]) > 0.3
+    """Were the controls themselves kept from their cores?"""
+    return left_out(arms[DISTURBED]) > 0.3
+
+
+def quiet(control: Process, threads: int) -> bool:
+    """Did threads that share nothing get their cores just then? What ran beside a control that did not is measured
+    again, whatever it says itself."""
+    return control.ratio > SCALES * threads
+
+
+def undecided(arms: Arms, one: str, other: str = BASE) -> bool:
+    """Would more processes tell whether an arm does more than another one?"""
+    here, there = value(arms, one), value(arms, other)
+    return larger(here, there) != YES and not here.value < (1 + MATTERS) * there.value
 
 
 def better(arms: Arms, one: str, other: str = BASE) -> bool:
@@ -194,13 +217,13 @@ def place(stack: Sequence[Sequence[str]], python: str) -> tuple[str, str, str]:
     before = [symbol for file, symbol in stack[:first] if symbol in own]
     if before:
         return "the C library", before[0], callers[0] if callers else ""
-    # PyMutex_Lock is what extensions call; what the interpreter locks for itself goes past it.
-    taken = [number for number, (_, symbol) in enumerate(stack) if symbol == "PyMutex_Lock"]
-    behind = (
-        [file for file, _ in stack[taken[0] + 1 :] if not ours(file) and not is_of_c_library(file)] if taken else []
-    )
-    if behind:
-        return behind[0], "PyMutex_Lock", behind[0]
+    # An extension's PyMutex_Lock ends in this function; what the interpreter locks for itself has others in between.
+    taken = [number for number, (_, symbol) in enumerate(stack) if symbol in ("_PyMutex_LockTimed", "PyMutex_Lock")]
+    behind = stack[taken[-1] + 1 :] if taken else []
+    between = list(itertools.takewhile(lambda frame: ours(frame[0]) or is_of_c_library(frame[0]), behind))
+    if len(between) < len(behind) and not any(ours(file) and symbol for file, symbol in between):
+        owner = behind[len(between)][0]
+        return owner, "PyMutex_Lock", owner
     if first < len(stack) and not ours(stack[first][0]):
         return stack[first][0], stack[first][1], ""
     return "the interpreter", "", callers[0] if callers else ""
@@ -305,7 +328,8 @@ def explained(arms: Arms, those: Sequence[Suspect], parked: Parked | None, threa
         return found
     locks = of_locks(arms, those)
     if locks:
-        return found + locks
+        # Whoever waits for its lock counts it, too.
+        return [one for one in found if one.name not in {lock.name for lock in locks}] + locks
     if parked and parked.owner == "the C library":
         return [*found, Culprit(parked.function, C_LIBRARY, f"called by {parked.caller}" if parked.caller else "")]
     if parked and parked.function == "PyMutex_Lock":

@@ -14,10 +14,20 @@ from .watching import parked, watched
 KNOWN = ((3, 13), (3, 14), (3, 15))
 
 
+def hurry():
+    """Come before other work of this machine, where that is allowed: it is to root, for a moment."""
+    try:
+        with open("/proc/self/autogroup", "w") as group:
+            group.write("-10")
+    except OSError:
+        pass
+
+
 def answered(job):
     """Do a job. Raises Refused, in a sentence."""
     if sys.version_info[:2] not in KNOWN or "free-threading" not in sys.version:
         raise Refused("its objects are not known: use a free-threaded build that is")
+    hurry()
     check_layout()
     sys.path += job["path"]
     with warnings.catch_warnings(record=True) as warned:

@@ -75,7 +75,15 @@ def watched(job, names):
         rests = {kind: [cell.value for cell in cells] for kind, (_, cells) in groups.items()}
         stop = turning(one, job["cpus"][-1])
         for kind, (those, cells) in groups.items():
-            changed, apart, sweeps = swept(cells, rests[kind], job["seconds"] * (0.5 if kind == "lock" else 1))
+            rest = rests[kind]
+            changed, apart, sweeps = swept(cells, rest, job["seconds"] * (0.1 if kind == "lock" else 1))
+            if one is loop:
+                # What moved at all, again and closely: a thousand times as many looks.
+                near = sorted({*changed, *apart})
+                those = [those[number] for number in near]
+                changed, apart, sweeps = swept(
+                    [cells[number] for number in near], [rest[number] for number in near], job["seconds"] / 2
+                )
             answer[f"{running} {kind}"] = {
                 "sweeps": sweeps,
                 "objects": len(those),
