@@ -20,6 +20,7 @@ from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED
 from ffilab.setup.installed import Installed, load, soabi
 from ffilab.yours.scale.diagnosing import scale
 from ffilab.yours.scale.result import Scaling
+from ffilab.yours.scale.rules import UNSEEN
 from studies import kept
 
 SPECIMENS = ROOT / "studies" / "scale_specimens.toml"
@@ -54,12 +55,10 @@ def matches(wanted: str | list[str], name: str) -> bool:
 def judged(specimen: dict, found: Scaling) -> dict:
     """What it said of a specimen: is it right, is it open, and which names are false?"""
     names, wanted = [one.name for one in found.culprits], specimen.get("names", [])
-    if isinstance(wanted, int):
-        complete, false = len(names) == wanted, []
-    else:
-        complete = all(any(matches(each, name) for name in names) for each in wanted)
-        false = [name for name in names if not any(matches(each, name) for each in wanted)]
-        false = [name for name in false if name not in specimen.get("may", [])]
+    complete = all(any(matches(each, name) for name in names) for each in wanted)
+    false = [name for name in names if not any(matches(each, name) for each in wanted)]
+    # It says of these that there are more, and names none.
+    false = [name for name in false if name not in (UNSEEN, *specimen.get("may", []))]
     right = found.verdict == specimen["verdict"] and complete and not false
     right = right and found.gil_by == specimen.get("gil_by", "")
     if kinds := specimen.get("kinds"):

@@ -85,6 +85,7 @@ class Asker:
             "seconds": self.seconds,
             "cpus": self.cpus,
             "path": self.path,
+            "idle_share": 1,
             "futex": FUTEX.get(platform.machine(), -1),
             "answer": str(answer),
             **how,

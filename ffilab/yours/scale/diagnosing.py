@@ -20,6 +20,8 @@ EACH, OF_BASE, ENOUGH, AT_MOST = MIN_VALUES, 5, 7, 12
 SWEEP_S, PARK_S = 0.4, 1.0
 # How often an arm is tried whose control was disturbed.
 TRIES = 3
+# How often is watched, what is known being immortal.
+LOOKS = 3
 
 
 def scale(
@@ -107,6 +109,8 @@ class Diagnosis:
             self.arm(name, **how)
         while rules.undecided(self.record.arms, name, other) and self.more(name):
             self.arm(name, times=2, **how)
+            if other == rules.BASE:
+                self.arm(other, times=2)
         return rules.better(self.record.arms, name, other)
 
     def more(self, name: str) -> bool:
@@ -144,15 +148,33 @@ class Diagnosis:
         self.show("watching")
         record = self.record
         record.suspects = rules.suspects(self.asker.ask("watch", seconds=SWEEP_S))
-        counted = rules.counted(record.suspects)[: rules.MOST_SUSPECTS]
-        names = [one.name for one in counted]
-        if names and self.settle(rules.IMMORTAL, immortal=names):
+        for again in range(1, LOOKS + 1):
+            names = self.counted()
+            if names:
+                record.arms.pop(rules.IMMORTAL, None)
+                self.settle(rules.IMMORTAL, immortal=names)
+            if not rules.lacks(record.arms, rules.IMMORTAL, self.asker.threads):
+                break
+            if not self.settle(rules.EVERYTHING, rules.known(record.arms), immortal="everything") or again == LOOKS:
+                break
+            # What moves seldom is seen once the others are still.
+            self.show("watching again")
+            further = rules.suspects(self.asker.ask("watch", seconds=4 * SWEEP_S, idle_share=0.25, immortal=names))
+            record.suspects += [one for one in further if one not in record.suspects]
+            if self.counted() == names:
+                break
+        if rules.better(record.arms, rules.IMMORTAL):
             for name in names if len(names) > 1 else ():
                 self.left_out(name, [other for other in names if other != name])
-            guilty = rules.culprits(record.arms, counted)
+            guilty = rules.culprits(record.arms, rules.counted(record.suspects))
             self.cures([one.name for one in guilty], {one.root for one in guilty})
-        if rules.unexplained(record.arms, self.asker.threads):
+        threads = self.asker.threads
+        if rules.unexplained(record.arms, threads) and not rules.by_copies(record.arms, record.suspects, threads):
             self.rest({one.root for one in rules.locked(record.suspects)})
+
+    def counted(self) -> list[str]:
+        """The names of what is to be made immortal."""
+        return [one.name for one in rules.counted(self.record.suspects)]
 
     def left_out(self, name: str, others: list[str]) -> None:
         """All immortal but one: until it is known whether that loses."""
@@ -171,13 +193,12 @@ class Diagnosis:
 
     def rest(self, roots: set[str]) -> None:
         """What counts do not explain."""
-        known = rules.IMMORTAL if rules.IMMORTAL in self.record.arms else rules.BASE
+        known = rules.known(self.record.arms)
         own = sorted(roots & self.asker.names())
         if own:
             self.settle(rules.COPY, known, own=own)
         if rules.of_locks(self.record.arms, self.record.suspects):
             return
-        self.settle(rules.EVERYTHING, immortal="everything")
         self.show("where threads wait")
         self.record.parked = rules.where_parked(self.asker.ask("park", seconds=PARK_S))
         self.settle(rules.OWN, known, own=True)

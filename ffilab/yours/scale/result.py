@@ -155,7 +155,11 @@ class Scaling:
     def held_back(self) -> str:
         found, lines = self.culprits, []
         for kind in dict.fromkeys(one.kind for one in found):
-            names = [f"`{one.name}`" if kind in CODE else one.name for one in found if one.kind == kind]
+            names = [
+                f"`{one.name}`" if kind in CODE and one.name != rules.UNSEEN else one.name
+                for one in found
+                if one.kind == kind
+            ]
             more = "Also held back by" if lines else "Held back by"
             lines.append(f"{more} {HELD_BY[kind].format(wording.listed(names))}{self.shown(kind, found)}.")
         return "\n".join(lines)

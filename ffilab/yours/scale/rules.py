@@ -15,7 +15,7 @@ SCALES, IMPOSSIBLE = 0.85, 1.25
 # What is cured, or lost without a cure, by less than this share is not told as a finding.
 MATTERS = 0.1
 # Looks at an object in which it moved, and the share of them, from which on it is a suspect.
-LEAST_SEEN, LEAST_SHARE = 3, 0.005
+LEAST_SEEN, LEAST_SHARE = 3, 0.001
 MOST_SUSPECTS = 12
 # A pass below so many times an empty one is too little work; waits of a pass above this are locks of the system.
 LITTLE, WAITING, FAULTING = 1.5, 1e-5, 0.5
@@ -85,7 +85,7 @@ def suspects(watched: Mapping) -> list[Suspect]:
 
 
 def counted(those: Sequence[Suspect]) -> list[Suspect]:
-    return [one for one in those if one.kind == "counts"]
+    return [one for one in those if one.kind == "counts"][:MOST_SUSPECTS]
 
 
 def locked(those: Sequence[Suspect]) -> list[Suspect]:
@@ -156,21 +156,39 @@ def quiet(control: Process, threads: int) -> bool:
     return control.ratio > SCALES * threads
 
 
+def both(arms: Arms, one: str, other: str) -> tuple[Interval, Interval]:
+    """Two arms in one currency: of slices that count, or, where one has too few of them, of all slices."""
+    found = [ratio(arms.get(name, ())) for name in (one, other)]
+    if not all(each.is_known for each in found):
+        found = [throughput(arms.get(name, ())) for name in (one, other)]
+    return found[0], found[1]
+
+
 def undecided(arms: Arms, one: str, other: str = BASE) -> bool:
     """Would more processes tell whether an arm does more than another one?"""
-    here, there = value(arms, one), value(arms, other)
+    here, there = both(arms, one, other)
     return larger(here, there) != YES and not here.value < (1 + MATTERS) * there.value
 
 
 def better(arms: Arms, one: str, other: str = BASE) -> bool:
     """Does an arm certainly do more than another one, and by an amount that matters?"""
-    here, there = value(arms, one), value(arms, other)
+    here, there = both(arms, one, other)
     return larger(here, there) == YES and here.value > (1 + MATTERS) * there.value
 
 
 def cured(arms: Arms, name: str, threads: int) -> bool:
     """Does an arm certainly scale?"""
     return above(value(arms, name), SCALES * ceiling(arms, threads)) == YES
+
+
+def known(arms: Arms) -> str:
+    """The arm in which counts that are known are cured, if there is one."""
+    return IMMORTAL if IMMORTAL in arms else BASE
+
+
+def lacks(arms: Arms, name: str, threads: int) -> bool:
+    """Is there still something between an arm and the ceiling?"""
+    return name not in arms or value(arms, name).value < 0.95 * ceiling(arms, threads)
 
 
 def culprits(arms: Arms, those: Sequence[Suspect]) -> list[Suspect]:
@@ -263,6 +281,7 @@ STOPS, SYSTEM, DATA, INTERPRETER, UNKNOWN = (
     "a lock of the interpreter",
     "not known",
 )
+UNSEEN = "objects that were not seen to move"
 PRICES = {
     LOCAL: ("a local name, fetched once", "what another thread binds to the global name later is not seen"),
     COPY: ("a copy for each thread", "memory, and what one thread changes the others do not see"),
@@ -295,9 +314,9 @@ class Cure:
 def of_locks(arms: Arms, those: Sequence[Suspect]) -> list[Culprit]:
     """Locks of objects that were seen held, if own copies of what the statement reaches them through help; if no copy
     can be made, all of them."""
-    seen, known = locked(those), IMMORTAL if IMMORTAL in arms else BASE
+    seen = locked(those)
     copied = [one for one in seen if COPY in arms and one.root]
-    if copied and not better(arms, COPY, known):
+    if copied and not better(arms, COPY, known(arms)):
         seen = [one for one in seen if one not in copied]
     if any(one.kind == "lock" for one in seen):
         seen = [one for one in seen if one.kind == "lock"]
@@ -317,14 +336,20 @@ def unexplained(arms: Arms, threads: int) -> bool:
     return not any(cured(arms, name, threads) for name in (IMMORTAL, EVERYTHING) if name in arms)
 
 
+def by_copies(arms: Arms, those: Sequence[Suspect], threads: int) -> bool:
+    """Does a copy for each thread of what is counted take away all of it, so that the rest lies with the same
+    objects?"""
+    return bool(culprits(arms, counted(those))) and not locked(those) and cured(arms, COPY, threads)
+
+
 def explained(arms: Arms, those: Sequence[Suspect], parked: Parked | None, threads: int) -> list[Culprit]:
     """What holds the threads back, each with its kind; the surest first."""
     # Values at the edge of what was suspected are innocents: they are named by what their absence costs.
-    guilty = culprits(arms, counted(those)[:MOST_SUSPECTS])
+    guilty = culprits(arms, counted(those))
     found = [Culprit(one.name, COUNTS, one.status, value_of(arms, WITHOUT + one.name)) for one in guilty]
-    if not guilty and better(arms, EVERYTHING):
-        found = [Culprit("objects that were not seen to move", COUNTS)]
-    if not unexplained(arms, threads):
+    if better(arms, EVERYTHING, known(arms)):
+        found = [*found, Culprit(UNSEEN, COUNTS)]
+    if not unexplained(arms, threads) or by_copies(arms, those, threads):
         return found
     locks = of_locks(arms, those)
     if locks:
@@ -333,7 +358,7 @@ def explained(arms: Arms, those: Sequence[Suspect], parked: Parked | None, threa
     if parked and parked.owner == "the C library":
         return [*found, Culprit(parked.function, C_LIBRARY, f"called by {parked.caller}" if parked.caller else "")]
     if parked and parked.function == "PyMutex_Lock":
-        return [*found, Culprit(parked.caller, EXTENSION, "taken through PyMutex_Lock")]
+        return [*found, Culprit(parked.caller, EXTENSION)]
     if stops_others(arms):
         collector = better(arms, COLLECTOR)
         return [*found, Culprit("the collector" if collector else "the statement", STOPS)]
@@ -341,7 +366,7 @@ def explained(arms: Arms, those: Sequence[Suspect], parked: Parked | None, threa
         return [*found, Culprit("page faults", SYSTEM, "threads share one address space")]
     if parked and parked.owner == "the interpreter":
         return [*found, Culprit("the interpreter", INTERPRETER, "where threads were seen to wait")]
-    if better(arms, OWN, IMMORTAL if IMMORTAL in arms else BASE):
+    if better(arms, OWN, known(arms)):
         return [*found, Culprit("data of the setup", DATA, "nothing counted or locked was seen")]
     return [*found, Culprit("the rest", UNKNOWN)]
 

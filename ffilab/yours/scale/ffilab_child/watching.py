@@ -4,12 +4,11 @@ import ctypes
 import itertools
 import json
 import os
-import sys
 import threading
 import time
 
-from .names import ATOMS, described, walk
-from .objects import IMMORTAL, Head, byte_of_lock, head, in_thread, reachable, status
+from .names import ATOMS, chosen, described, walk
+from .objects import IMMORTAL, Head, byte_of_lock, head, immortalize, in_thread, reachable, status
 from .running import SLICE, calibrated, made
 
 
@@ -58,6 +57,8 @@ def watched(job, names):
     loop = made(job["statement"], names)
     idle = made("pass", {})
     named = {id(thing): name for name, thing in walk(loop).items()}
+    for thing in chosen(job.get("immortal", ()), walk(loop)):
+        immortalize(thing)
     in_thread(calibrated, loop)
     things = list(reachable().values())
     things += [thing for thing in walk(loop).values() if id(thing) not in {id(other) for other in things}]
@@ -75,8 +76,8 @@ def watched(job, names):
         rests = {kind: [cell.value for cell in cells] for kind, (_, cells) in groups.items()}
         stop = turning(one, job["cpus"][-1])
         for kind, (those, cells) in groups.items():
-            rest = rests[kind]
-            changed, apart, sweeps = swept(cells, rest, job["seconds"] * (0.1 if kind == "lock" else 1))
+            rest, share = rests[kind], 0.1 if kind == "lock" else 1 if one is loop else job["idle_share"]
+            changed, apart, sweeps = swept(cells, rest, job["seconds"] * share)
             if one is loop:
                 # What moved at all, again and closely: a thousand times as many looks.
                 near = sorted({*changed, *apart})
@@ -118,6 +119,13 @@ def executable_parts():
     with open("/proc/self/maps") as maps:
         parts = [line.split()[:2] for line in maps]
     return [tuple(int(end, 16) for end in span.split("-")) for span, rights in parts if "x" in rights]
+
+
+def file_of(address, where):
+    """The name of the file that has this code."""
+    place = Place()
+    where(address, ctypes.byref(place))
+    return os.path.basename((place.file or b"").decode(errors="replace"))
 
 
 def frames(words, parts, where):
@@ -172,5 +180,5 @@ def parked(job, names):
         "looks": looks,
         "parked": sum(stacks.values()),
         "stacks": [[count, json.loads(stack)] for stack, count in commonest],
-        "python": os.path.basename(os.path.realpath(sys.executable)),
+        "python": file_of(ctypes.cast(ctypes.pythonapi.PyMutex_Lock, ctypes.c_void_p), where),
     }
