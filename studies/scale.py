@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from ffilab.judge.rules import OPEN
@@ -18,6 +18,7 @@ from ffilab.run.paths import NATIVE_OUT, ROOT
 from ffilab.run.progress import say
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED
 from ffilab.setup.installed import Installed, load, soabi
+from ffilab.yours.scale import asking
 from ffilab.yours.scale.diagnosing import scale
 from ffilab.yours.scale.result import Scaling
 from ffilab.yours.scale.rules import UNSEEN
@@ -26,6 +27,7 @@ from studies import kept
 SPECIMENS = ROOT / "studies" / "scale_specimens.toml"
 # Runs of statements with nothing to find, in which no name is right.
 SILENT_RUNS = 40
+PARTS = ("idle", "silent", "loaded", "cases")
 # A module in C that does not say that it can do without the GIL.
 UNDECLARED = """
 #include <Python.h>
@@ -34,8 +36,8 @@ PyMODINIT_FUNC PyInit_undeclared(void) { return PyModuleDef_Init(&definition); }
 """
 
 
-def specimens() -> list[dict]:
-    return tomllib.loads(SPECIMENS.read_text())["specimen"]
+def specimens(kind: str = "specimen") -> list[dict]:
+    return tomllib.loads(SPECIMENS.read_text())[kind]
 
 
 def compiled(folder: Path, python: Installed) -> None:
@@ -67,6 +69,7 @@ def judged(specimen: dict, found: Scaling) -> dict:
     return {
         "name": specimen["name"],
         "after_rules": bool(specimen.get("after_rules")),
+        "mended_truth": bool(specimen.get("mended_truth")),
         "verdict": found.verdict,
         "kinds": found.kinds,
         "culprits": [[one.name, one.kind] for one in found.culprits],
@@ -90,9 +93,27 @@ def asked(specimen: dict, python: Installed, folder: Path) -> dict:
     try:
         found = judged(specimen, scale(specimen["statement"], setup, python=python.python, quiet=True))
     except UserError as error:
-        found = {"name": specimen["name"], "refused": kept.without_folders(str(error)), "right": False, "open": False}
+        found = {"name": specimen["name"], "after_rules": bool(specimen.get("after_rules")), "verdict": "refused"}
+        found |= {
+            "mended_truth": False,
+            "kinds": [],
+            "culprits": [],
+            "cures": [],
+            "ratio": None,
+            "ceiling": None,
+            "left_out": 0.0,
+        }
+        found |= {"seconds": 0.0, "right": False, "open": False, "false": []}
+        found["refused"] = kept.without_folders(str(error))
     say(f"  {specimen['name']}: {found.get('verdict', 'refused')} {found.get('kinds')} {found.get('culprits')}")
     return found
+
+
+def cured(case: dict, python: Installed, folder: Path) -> dict:
+    """A public case: what it says of it, and what two threads do with the cure that it names."""
+    here = asked({**case, "verdict": "held back"}, python, folder)
+    there = asked({**case, "statement": case["cured"], "verdict": "scales"}, python, folder)
+    return {**here, "where": case["where"], "cure": case["cure"], "cured": there["ratio"], "cures": here["cures"]}
 
 
 @contextmanager
@@ -108,37 +129,36 @@ def busy_loop():
 
 def report(run: dict) -> str:
     """In how many it was right, false or open, and how long it took."""
-    rows, times = run["runs"], sorted(row["seconds"] for row in run["runs"] if "seconds" in row)
-    later = [row for row in rows if row.get("after_rules")]
+    rows, times = run["runs"], sorted(row["seconds"] for row in run["runs"])
+    later = [row for row in rows if row["after_rules"]]
     told = [
         f"{run['part']}: right in {sum(row['right'] for row in rows)} of {len(rows)}",
         f"of {len(later)} written after the rules, in {sum(row['right'] for row in later)}",
         f"open in {sum(row['open'] for row in rows)}",
-        f"false names in {sum(bool(row.get('false')) for row in rows)}",
+        f"false names in {sum(bool(row['false']) for row in rows)}",
     ]
-    if times:
-        told.append(f"{times[len(times) // 2]} s in the median, {times[-1]} s at most")
-    return ", ".join(told)
+    return f"{', '.join(told)}, {times[len(times) // 2]} s in the median, {times[-1]} s at most"
 
 
 def main(budget: str, part: str = "idle") -> None:
-    """Ask of every specimen (idle), of those with nothing to find (silent), or of every one beside a busy loop
-    (loaded); add the session to those that are kept. Raises UserError for another part."""
-    if part not in ("idle", "silent", "loaded"):
-        raise UserError(f"--part is {part!r}: say idle, silent or loaded.")
+    """Ask of every specimen (idle), of those with nothing to find (silent), of every fourth one beside a busy loop, at
+    the priority that everybody has (loaded), or of the public cases, with and without their cure; add the session to
+    those that are kept. Raises UserError for another part."""
+    if part not in PARTS:
+        raise UserError(f"--part is {part!r}: say {', '.join(PARTS)}.")
     python, those, path = load(BY_LABEL[FREE_THREADED]), specimens(), kept.file("scale", budget)
+    one = asked
     if part == "silent":
         silent = [specimen for specimen in those if specimen["verdict"] == "scales"]
         those = [silent[number % len(silent)] for number in range(SILENT_RUNS)]
-    with tempfile.TemporaryDirectory() as scratch:
+    elif part == "loaded":
+        asking.HURRY, those = False, those[::4]
+    elif part == "cases":
+        one, those = cured, specimens("case")
+    with tempfile.TemporaryDirectory() as scratch, busy_loop() if part == "loaded" else nullcontext():
         compiled(Path(scratch), python)
         session = {"part": part, "machine": machine.facts(), "load": os.getloadavg()[0], "runs": []}
         for specimen in those:
-            if part == "loaded":
-                with busy_loop():
-                    row = asked(specimen, python, Path(scratch))
-            else:
-                row = asked(specimen, python, Path(scratch))
-            session["runs"].append(row)
+            session["runs"].append(one(specimen, python, Path(scratch)))
     kept.write_sessions(path, [*kept.read_sessions(path), session])
     say(report(session))

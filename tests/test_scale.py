@@ -11,6 +11,7 @@ import pytest
 
 import ffilab
 from ffilab.judge.estimates import MIN_VALUES
+from ffilab.page import evidence
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
@@ -18,6 +19,7 @@ from ffilab.setup.installed import load
 from ffilab.yours.scale import asking, command, diagnosing, rules, slices
 from ffilab.yours.scale.ffilab_child import names
 from ffilab.yours.scale.result import Scaling
+from studies import scale as study
 from tests.helpers.environment import clean_environment
 from tests.helpers.undeclared import undeclared
 
@@ -123,7 +125,9 @@ def moved(*names, kind="counts", sweeps=100, times=60, idle=()):
         (arms(1.0, control=processes(2.0, times=2)), "open"),
         (arms(1.2, ceiling=1.2), rules.BANDWIDTH),
         (arms(0.3, ceiling=1.2), rules.HELD),
-        (arms(processes(1.0, empty=90.0)), rules.LITTLE_WORK),
+        (arms(0.3, ceiling=processes(1.7)), rules.HELD),
+        (arms(processes(1.98, empty=90.0)), rules.LITTLE_WORK),
+        (arms(processes(0.3, empty=90.0)), rules.HELD),
         (arms(processes(1.0, gil=True)), rules.GIL),
         (arms(processes(1.98, rates=(0.5, 0.5))), rules.HELD),
     ],
@@ -329,6 +333,42 @@ def test_more_than_two_threads_have_a_figure():
     record.threads = 4
     record.arms |= {"2 threads": processes(0.9), "3 threads": processes(0.7)}
     assert [line.split()[0] for line in record.figure() if line] == ["1", "2", "3", "4"]
+
+
+# ---- the study ----
+
+
+def test_half_of_the_specimens_were_written_when_the_rules_were_fixed():
+    those = study.specimens()
+    assert len({one["name"] for one in those}) == len(those) >= 30
+    assert 2 * sum(one.get("after_rules", False) for one in those) >= len(those)
+    assert all("names" in one for one in those if one["verdict"] == rules.HELD)
+
+
+@pytest.mark.parametrize(
+    ("names", "right", "false"),
+    [
+        (["l", "l[0]"], True, []),
+        ([["l", "L"], "l[0]"], True, []),
+        (["l"], False, ["l[0]"]),
+        (["l", "x"], False, ["l[0]"]),
+    ],
+)
+def test_a_specimen_is_right_with_all_of_its_names_and_no_other(names, right, false):
+    one = {"name": "it", "verdict": rules.HELD, "kinds": [rules.COUNTS], "names": names}
+    said = study.judged(one, result(base=0.26, **TWO))
+    assert (said["right"], said["false"]) == (right, false)
+
+
+def test_the_page_shows_what_was_kept():
+    assert "was not run yet" in evidence.scale_page([])
+    specimen = {"name": "it", "verdict": rules.HELD, "names": ["l", "l[0]"]}
+    row = study.judged(specimen, result(base=0.26, **TWO))
+    machine = {"cpu": "a core", "cores": 2, "date": "2026-11-27T00:00:00"}
+    runs = {part: [row] for part in ("idle", "silent", "loaded")} | {"cases": [{**row, "cured": None, "cure": "it"}]}
+    page = evidence.scale_page([{"part": part, "machine": machine, "runs": those} for part, those in runs.items()])
+    assert "**1 of 1 statements got the right answer**" in page
+    assert "| it | `l` (counts), `l[0]` (counts) | 0.26" in page
 
 
 # ---- mistakes ----

@@ -203,5 +203,7 @@ class Diagnosis:
         self.record.parked = rules.where_parked(self.asker.ask("park", seconds=PARK_S))
         self.settle(rules.OWN, known, own=True)
         self.arm(rules.BESIDE, beside=True)
+        while rules.stops_others(self.record.arms) is None and self.more(rules.BESIDE):
+            self.arm(rules.BESIDE, times=2, beside=True)
         if rules.stops_others(self.record.arms):
             self.settle(rules.COLLECTOR, no_collector=True)

@@ -117,19 +117,19 @@ def verdict(arms: Arms, threads: int) -> str:
     if above(value(arms, CONTROL), limit) != YES:
         # Of what was disturbed nothing is said.
         return OPEN
-    if above(base, limit) == YES:
+    said = above(base, limit)
+    if said == YES:
         # Waits that are rare and long are in no middle slice.
         rare = above(throughput(arms[BASE]), limit) == NO and above(throughput(arms[CONTROL]), limit) == YES
-        return HELD if rare else FINE
-    apart = above(value(arms, PROCESSES), limit)
-    if apart == NO:
-        return BANDWIDTH if larger(value(arms, PROCESSES), base) != YES else HELD
-    if too_little(arms):
-        return LITTLE_WORK
-    if apart == OPEN:
-        return OPEN
-    said = {YES: FINE, NO: HELD}.get(above(base, SCALES * ceiling(arms, threads)), OPEN)
-    return HELD if said == OPEN and slow(arms) else said
+        said = HELD if rare else FINE
+    elif above(value(arms, PROCESSES), limit) == NO and larger(value(arms, PROCESSES), base) != YES:
+        return BANDWIDTH
+    elif larger(value(arms, PROCESSES), base) == YES:
+        below = {YES: FINE, NO: HELD}.get(above(base, SCALES * ceiling(arms, threads)), OPEN)
+        said = HELD if below == OPEN and slow(arms) else below
+    else:
+        said = HELD if slow(arms) else OPEN
+    return LITTLE_WORK if said != HELD and too_little(arms) else said
 
 
 def slow(arms: Arms) -> bool:
@@ -325,10 +325,10 @@ def of_locks(arms: Arms, those: Sequence[Suspect]) -> list[Culprit]:
     ]
 
 
-def stops_others(arms: Arms) -> bool:
-    """Does a thread that shares nothing lose beside the statement?"""
+def stops_others(arms: Arms) -> bool | None:
+    """Does a thread that shares nothing lose beside the statement? None if that is not certain."""
     others = [min(one.rates[1:]) for one in arms.get(BESIDE, ())]
-    return above(interval(others), SCALES) == NO
+    return {NO: True, YES: False}.get(above(interval(others), SCALES))
 
 
 def unexplained(arms: Arms, threads: int) -> bool:

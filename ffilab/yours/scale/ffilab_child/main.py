@@ -27,7 +27,8 @@ def answered(job):
     """Do a job. Raises Refused, in a sentence."""
     if sys.version_info[:2] not in KNOWN or "free-threading" not in sys.version:
         raise Refused("its objects are not known: use a free-threaded build that is")
-    hurry()
+    if job["hurry"]:
+        hurry()
     check_layout()
     sys.path += job["path"]
     with warnings.catch_warnings(record=True) as warned:
