@@ -5,6 +5,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ffilab.judge import wording
 from ffilab.judge.estimates import Interval
@@ -261,8 +262,10 @@ class Scaling:
 CODE = (rules.COUNTS, rules.SECTION, rules.LOCK, rules.C_LIBRARY)
 
 
-def process(one: dict) -> Process:
-    return Process(**{key: tuple(value) if isinstance(value, list) else value for key, value in one.items()})
+def process(one: dict[str, Any]) -> Process:
+    """From a record, which has lists where a process has tuples."""
+    fields: dict[str, Any] = {**one, **{key: tuple(one[key]) for key in ("alone", "together", "rates")}}
+    return Process(**fields)
 
 
 def text(interval: Interval) -> str:

@@ -41,7 +41,7 @@ def answered(job):
             raise Refused(f"it cannot be run ({in_words(error)}): correct it") from None
     gil = [str(one.message) for one in warned if "global interpreter lock" in str(one.message)]
     did = {"measure": measured, "watch": watched, "park": parked}[job["do"]](job, names)
-    return {**did, "gil": sys._is_gil_enabled(), "because": gil}
+    return {**did, "gil": vars(sys)["_is_gil_enabled"](), "because": gil}
 
 
 def main():

@@ -45,8 +45,9 @@ def namespace(job):
 def made(statement, names, local=()):
     """The loop around a statement, whose globals are these. local: names that it fetches once, before its passes."""
     tree = ast.parse(LOOP)
-    (function,) = tree.body
-    function.body[0].body = ast.parse(statement).body or function.body[0].body
+    (function,) = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    (each,) = (node for node in ast.walk(tree) if isinstance(node, ast.For))
+    each.body = ast.parse(statement).body or each.body
     function.body[:0] = ast.parse("\n".join(f"{word} = globals()[{word!r}]" for word in local)).body
     exec(read_back(ast.fix_missing_locations(tree), "statement"), names)
     return names.pop("ffilab_loop")
