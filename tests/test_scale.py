@@ -328,11 +328,81 @@ def test_the_exit_code_is_that_of_a_finding(base, said, code, monkeypatch, capsy
     assert said in capsys.readouterr().out.splitlines()[-1]
 
 
+def test_threads_that_take_turns_are_judged_by_all_slices():
+    """With the GIL most slices are as fast as alone, since the other thread waits outside of them."""
+    record = Scaling("f()", "3.14t", 2, arms(processes(1.98, gil=True, rates=(0.5, 0.5))))
+    assert record.ratio.value == pytest.approx(1)
+    assert record.below(1.5) == "yes"
+
+
 def test_more_than_two_threads_have_a_figure():
     record = result(base=0.5)
     record.threads = 4
     record.arms |= {"2 threads": processes(0.9), "3 threads": processes(0.7)}
     assert [line.split()[0] for line in record.figure() if line] == ["1", "2", "3", "4"]
+
+
+# ---- which arms are tried ----
+
+
+class Made:
+    """Stands for processes: of a statement whose threads scale if all its culprits are cured. control: what threads do
+    that share nothing."""
+
+    threads = 2
+
+    def __init__(self, culprits, watched, control=2.0, everything=True):
+        self.culprits, self.watched, self.control, self.everything = set(culprits), watched, control, everything
+
+    def names(self):
+        return {"l", "L"}
+
+    def ask(self, do, **how):
+        return {"watch": self.watched, "park": {"looks": 9, "parked": 0, "stacks": [], "python": ""}}.get(do, {})
+
+    def measure(self, *options, **how):
+        if how.get("control") or how.get("processes") or how.get("beside"):
+            return processes(self.control, times=1)[0]
+        immortal = how.get("immortal", ())
+        cured = "own" in how or (self.everything if immortal == "everything" else self.culprits <= set(immortal))
+        return processes(2.0 if cured and self.culprits else 0.3 if self.culprits else 1.98, times=1)[0]
+
+
+def diagnosed(one, seconds=30.0):
+    record = Scaling("it", "t", 2)
+    diagnosing.Diagnosis(one, record, diagnosing.time.monotonic() + seconds).run()
+    return record
+
+
+def test_all_suspects_are_cured_then_each_is_left_out():
+    found = diagnosed(Made(["l", "l[0]"], moved("l", "l[0]", "innocent")))
+    assert {one.name for one in found.culprits} == {"l", "l[0]"}
+    assert {rules.WITHOUT + name for name in ("l", "l[0]", "innocent")} <= set(found.arms)
+    assert [cure.how for cure in found.cures if cure.is_enough] == [
+        rules.PRICES[rules.COPY][0],
+        rules.PRICES[rules.IMMORTAL][0],
+    ]
+
+
+def test_what_scales_is_not_watched():
+    found = diagnosed(Made([], None))
+    assert (found.verdict, found.culprits, set(found.arms)) == (
+        rules.FINE,
+        [],
+        {rules.BASE, rules.PROCESSES, rules.CONTROL},
+    )
+
+
+def test_a_lock_is_found_by_copies():
+    found = diagnosed(Made(["a lock"], moved("L", kind="lock"), everything=False))
+    assert [(one.name, one.kind) for one in found.culprits] == [("L", rules.LOCK)]
+
+
+def test_on_a_busy_machine_nothing_is_named():
+    found = diagnosed(Made(["l"], moved("l"), control=1.2))
+    assert found.culprits == []
+    assert rules.BASE not in found.arms
+    assert found.verdict == rules.MACHINE
 
 
 # ---- the study ----

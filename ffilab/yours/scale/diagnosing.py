@@ -1,6 +1,7 @@
 """Which arms to try next, until the question is answered or the time is over."""
 
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -43,8 +44,6 @@ def scale(
     threads: how many, at most as many as there are cores. seconds: end after this time, also if it is open then.
     Raises UserError, in one sentence, where something cannot be measured. After Ctrl-C the result is of what there is.
     """
-    import sys
-
     if not statement.strip():
         raise UserError("There is nothing to run: give a statement.")
     cores(threads)

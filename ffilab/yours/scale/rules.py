@@ -94,9 +94,11 @@ def locked(those: Sequence[Suspect]) -> list[Suspect]:
 
 
 def value(arms: Arms, name: str) -> Interval:
-    """Work of all threads over that of one; of all slices, where too few of them count to compare."""
-    found = ratio(arms.get(name, ()))
-    return found if found.is_known else throughput(arms.get(name, ()))
+    """Work of all threads over that of one; of all slices, where too few of them count to compare, or threads take
+    turns of many slices."""
+    those = arms.get(name, ())
+    found = ratio(those)
+    return found if found.is_known and not any(one.gil for one in those) else throughput(those)
 
 
 def ceiling(arms: Arms, threads: int) -> float:
