@@ -3,8 +3,8 @@
 Data flows one way: kernels (who runs), native (what runs), ffilab.measure (how
 it is measured), records on disk, notebook (what it means), ledger, book.
 
-For code of your own there are four names: `compare` times `Arm`s, on any CPython, and returns a `Result`; what you can
-mend is a `UserError`.
+For code of your own there are six names: `compare` times `Arm`s, on any CPython, and returns a `Result`; `scale` says
+what holds threads back, and returns a `Scaling`; what you can mend is a `UserError`.
 """
 
 from importlib import import_module
@@ -12,8 +12,10 @@ from importlib import import_module
 API = {
     "Arm": "ffilab.measure.plan",
     "Result": "ffilab.yours.result",
+    "Scaling": "ffilab.yours.scale.result",
     "UserError": "ffilab.run.errors",
     "compare": "ffilab.yours.comparing",
+    "scale": "ffilab.yours.scale.diagnosing",
 }
 __all__ = list(API)
 

@@ -18,6 +18,7 @@ from ffilab.run.progress import say
 from ffilab.setup import catalogue, environments, linker
 from ffilab.setup.interpreters import uv
 from ffilab.yours import command
+from ffilab.yours.scale.command import scale
 
 # Set from outside, they change what every interpreter is or how it allocates, also of chapters that measure just that.
 DISTURBING = (
@@ -34,7 +35,7 @@ DISTURBING = (
 )
 MEASURING = {"book", "chapter", "more", "study", "lab"}
 # Modules of `studies` with a `main(budget)`.
-STUDIES = ("calibration", "characteristics", "contest", "cost", "object_model", "patches", "wheels")
+STUDIES = ("calibration", "characteristics", "contest", "cost", "object_model", "patches", "scale", "wheels")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -53,6 +54,7 @@ def verbs(context):
 
 
 verbs.add_command(command.time)
+verbs.add_command(scale)
 
 kernels_option = click.option(
     "--kernels",
@@ -280,4 +282,4 @@ def clean():
 def main():
     """Entry point of `python -m ffilab`."""
     kept = "stopped; what was finished is kept: interpreters, builds, records, the pages of finished chapters"
-    command.run(verbs, kept, command.MISTAKE if sys.argv[1:2] == ["time"] else 1)
+    command.run(verbs, kept, command.MISTAKE if sys.argv[1:2] in (["time"], ["scale"]) else 1)

@@ -86,6 +86,26 @@ def wheels_page(rounds: list[dict]) -> str:
     return filled("wheels.md", study=STUDY, rounds=rounds, tools=tools(rounds), level=WHEELS_LEVEL)
 
 
+def scale_page(sessions: list[dict]) -> str:
+    """What `ffilab scale` says of planted statements: of each part the newest session."""
+    newest = {session["part"]: session for session in sessions}
+
+    def said(row: dict) -> str:
+        names = ", ".join(f"`{name.replace('|', '')}` ({kind})" for name, kind in row["culprits"])
+        return names or row["verdict"]
+
+    return filled(
+        "scale.md",
+        study=STUDY,
+        sessions=list(newest.values()),
+        said=said,
+        ratio=lambda found: "{:.2f} [{:.2f}, {:.2f}]".format(*found) if found else "",
+        middle=lambda session: statistics.median(row["seconds"] for row in session["runs"]),
+        longest=lambda session: max(row["seconds"] for row in session["runs"]),
+        wrong=lambda session: sum(not row["right"] and not row["open"] for row in session["runs"]),
+    )
+
+
 def patches_page(sessions: list[dict]) -> str:
     """What the patches of book/upstream change: each time that a report's program prints, before and after."""
     found = sessions[-1] if sessions else None

@@ -89,6 +89,7 @@ PARTS: dict[str, Part] = {
     "minutes": lambda tree, copy: minutes_page(copy.sessions),
     "object_model": lambda tree, copy: evidence.object_model_page(evidence.kept_evidence("object_model")),
     "patches": lambda tree, copy: evidence.patches_page(evidence.kept_evidence("patches")),
+    "scale": lambda tree, copy: evidence.scale_page(evidence.kept_evidence("scale")),
     "sources": lambda tree, copy: sources.page(tree, copy.ledger),
     "wheel_cost": lambda tree, copy: cost.page(evidence.kept_evidence("wheel_cost"), tree),
     "wheels": lambda tree, copy: evidence.wheels_page(evidence.kept_evidence("wheels")),

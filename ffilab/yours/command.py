@@ -238,7 +238,7 @@ def kept_traceback() -> str:
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="ffilab")
 def installed():
-    """Compare the speed of Python code."""
+    """Compare the speed of Python code, and ask what holds its threads back."""
 
 
 installed.add_command(time)
@@ -246,4 +246,8 @@ installed.add_command(time)
 
 def main():
     """Entry point of `ffilab`, where the package is installed."""
+    # Not at the top: it needs what is above.
+    from ffilab.yours.scale.command import scale
+
+    installed.add_command(scale)
     run(installed, "stopped before there was anything to tell", MISTAKE)

@@ -1,0 +1,1 @@
+"""What a measured process of `ffilab scale` gets: this folder alone, and the standard library."""

@@ -1,0 +1,147 @@
+"""What a statement reaches, with the names that a reader would type."""
+
+import builtins
+import gc
+import itertools
+import re
+import reprlib
+import types
+
+from .objects import reachable
+
+# What a walk from the statement may find, how deep, and how many items of one container.
+MOST, DEPTH, ITEMS = 600, 4, 40
+ATOMS = (int, float, complex, str, bytes, bool, type(None), type(...))
+CALLED = ("__init__", "__new__", "__call__", "__enter__", "__exit__", "__getitem__", "__setitem__", "_type_")
+REPR = reprlib.Repr()
+# Of what is cut in the middle of an address no other process would have the same.
+REPR.maxother = REPR.maxstring = 120
+INSIDE = ("__self__", "__wrapped__", "func", "args", "keywords", "fget", "restype", "argtypes", "errcheck")
+
+
+def codes(code):
+    """A code object and those in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from codes(constant)
+
+
+def of_function(function, name, used):
+    """What a function names: globals, builtins, constants, what it closes over, defaults."""
+    above = "" if name == "ffilab_loop" else f"{name}: "
+    for code in codes(function.__code__):
+        used.update(code.co_names)
+        for word in code.co_names:
+            if word in function.__globals__:
+                yield word, function.__globals__[word]
+            elif hasattr(builtins, word):
+                yield word, getattr(builtins, word)
+        for constant in code.co_consts:
+            if not isinstance(constant, types.CodeType):
+                yield f"{above}constant {short(constant)}", constant
+    yield "the module's globals" if not above else f"the globals of {name}", function.__globals__
+    for word, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        try:
+            yield f"{above}{word}, closed over", cell.cell_contents
+        except ValueError:
+            pass
+        yield f"{above}cell of {word}", cell
+    its = function.__code__.co_varnames[: function.__code__.co_argcount]
+    defaults = function.__defaults__ or ()
+    for word, value in [*zip(its[len(its) - len(defaults) :], defaults), *(function.__kwdefaults__ or {}).items()]:
+        yield f"{above}default of {word}", value
+    if above:
+        yield f"{name}.__code__", function.__code__
+
+
+def of_type(kind, used):
+    """What code reaches through a type: what it names of it and of its bases, and what calls go through."""
+    for base in kind.__mro__:
+        if base is not kind and base is not object:
+            yield base.__qualname__, base
+        for word, value in list(vars(base).items()):
+            if word in used or word in CALLED:
+                yield f"{base.__qualname__}.{word}", value
+
+
+def inside(thing, name, used):
+    """Yield what code reaches from a thing, each with a name that a reader would type."""
+    if isinstance(thing, types.FunctionType):
+        yield from of_function(thing, name, used)
+    elif isinstance(thing, types.ModuleType):
+        yield from ((f"{name}.{word}", vars(thing)[word]) for word in list(used) if word in vars(thing))
+    elif isinstance(thing, type):
+        yield from of_type(thing, used)
+    elif isinstance(thing, dict):
+        for key, value in itertools.islice(list(thing.items()), ITEMS):
+            yield f"{name}[{short(key)}]", value
+            yield f"key {short(key)} of {name}", key
+    elif isinstance(thing, (list, tuple)):
+        yield from ((f"{name}[{number}]", value) for number, value in enumerate(thing[:ITEMS]))
+    elif not isinstance(thing, ATOMS):
+        yield type(thing).__qualname__, type(thing)
+        if isinstance(thing, types.MethodType):
+            yield f"{name}.__func__", thing.__func__
+        try:
+            its = object.__getattribute__(thing, "__dict__")
+        except AttributeError:
+            its = {}
+        if isinstance(its, dict):
+            yield from ((f"{name}.{word}", value) for word, value in list(its.items()))
+        slots = (word for kind in type(thing).__mro__ for word in slots_of(kind))
+        for word in (*INSIDE, *slots):
+            try:
+                yield f"{name}.{word}", object.__getattribute__(thing, word)
+            except Exception:
+                pass
+        for other in gc.get_referents(thing)[:ITEMS]:
+            if not isinstance(other, (types.ModuleType, types.CodeType, dict)):
+                yield f"{short(other)} in {name}", other
+
+
+def slots_of(kind):
+    """The names of `__slots__` of one class."""
+    slots = vars(kind).get("__slots__", ())
+    return (slots,) if isinstance(slots, str) else tuple(slots)
+
+
+def walk(loop):
+    """What the statement reaches, by name, those nearest to it first."""
+    found, seen, used, queue = {}, {id(loop)}, set(), [(loop, "ffilab_loop", 0)]
+    for thing, name, depth in queue:
+        for word, other in inside(thing, name, used):
+            if id(other) in seen or other is loop:
+                continue
+            seen.add(id(other))
+            word = word if word not in found else f"{word} ({len(found)})"
+            found[word] = other
+            # The globals are all names of the module: those that the statement uses are found without them.
+            if depth < DEPTH and other is not loop.__globals__ and not isinstance(other, ATOMS):
+                queue.append((other, word, depth + 1))
+        if len(found) > MOST:
+            break
+    return found
+
+
+def short(thing):
+    """Its repr, on one line and without addresses."""
+    try:
+        text = REPR.repr(thing)
+    except Exception:
+        text = f"a {type(thing).__name__}"
+    return " ".join(re.sub(r"( at )?0x[0-9a-f]+", "", text).split())[:60]
+
+
+def described(thing):
+    """What the walk missed, by type and short repr."""
+    return f"{type(thing).__name__} {short(thing)}"
+
+
+def chosen(keys, names):
+    """The objects that keys mean in this process: by the walk's names, else all that have that description."""
+    found = [names[key] for key in keys if key in names]
+    others = [key for key in keys if key not in names]
+    kinds = {key.split(" ", 1)[0] for key in others}
+    near = (thing for thing in reachable().values() if type(thing).__name__ in kinds) if others else ()
+    return found + [thing for thing in near if described(thing) in others]

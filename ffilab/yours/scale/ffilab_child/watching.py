@@ -1,0 +1,184 @@
+"""What a statement counts and locks, of all that the collector reaches, and where its threads are parked."""
+
+import ctypes
+import itertools
+import json
+import os
+import threading
+import time
+
+from .names import ATOMS, chosen, described, walk
+from .objects import IMMORTAL, Head, byte_of_lock, head, immortalize, in_thread, reachable, status
+from .running import SLICE, calibrated, made
+
+
+def turning(loop, cpu, others=0):
+    """Start threads that run the loop until what is returned is called."""
+    ended, size = [], in_thread(calibrated, loop, 2 * SLICE)[0]
+
+    def run():
+        os.sched_setaffinity(0, {cpu})
+        while not ended:
+            loop(itertools.repeat(None, size), 0)
+
+    threads = [threading.Thread(target=run, daemon=True) for _ in range(1 + others)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.02)
+
+    def stop():
+        ended.append(True)
+        for thread in threads:
+            thread.join()
+
+    return stop
+
+
+def swept(cells, rest, seconds):
+    """How often each value was seen to change, how often it was apart from that at rest, and how many sweeps there
+    were."""
+    changed, apart, last, sweeps = {}, {}, rest, 0
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or sweeps < 8:
+        now = [cell.value for cell in cells]
+        if now != rest or now != last:
+            for number, (value, before, quiet) in enumerate(zip(now, last, rest)):
+                if value != before:
+                    changed[number] = changed.get(number, 0) + 1
+                if value != quiet:
+                    apart[number] = apart.get(number, 0) + 1
+        last = now
+        sweeps += 1
+    return changed, apart, sweeps
+
+
+def watched(job, names):
+    """What one thread counts and locks, of all that the collector reaches: while `pass` runs, then the statement."""
+    loop = made(job["statement"], names)
+    idle = made("pass", {})
+    named = {id(thing): name for name, thing in walk(loop).items()}
+    for thing in chosen(job.get("immortal", ()), walk(loop)):
+        immortalize(thing)
+    in_thread(calibrated, loop)
+    things = list(reachable().values())
+    things += [thing for thing in walk(loop).values() if id(thing) not in {id(other) for other in things}]
+    locks = [thing for thing in things if type(thing).__name__ in ("lock", "RLock")]
+    counted = [thing for thing in things if head(thing).local != IMMORTAL]
+    held = [thing for thing in things if not isinstance(thing, ATOMS)]
+    groups = {
+        "counts": (counted, [ctypes.c_ssize_t.from_address(id(thing) + Head.shared.offset) for thing in counted]),
+        "mutex": (held, [ctypes.c_uint8.from_address(id(thing) + Head.mutex.offset) for thing in held]),
+        "lock": (locks, [byte_of_lock(thing) for thing in locks]),
+    }
+    os.sched_setaffinity(0, {job["cpus"][0]})
+    answer = {}
+    for running, one in (("pass", idle), ("statement", loop)):
+        rests = {kind: [cell.value for cell in cells] for kind, (_, cells) in groups.items()}
+        stop = turning(one, job["cpus"][-1])
+        for kind, (those, cells) in groups.items():
+            rest, share = rests[kind], 0.1 if kind == "lock" else 1 if one is loop else job["idle_share"]
+            changed, apart, sweeps = swept(cells, rest, job["seconds"] * share)
+            if one is loop:
+                # What moved at all, again and closely: a thousand times as many looks.
+                near = sorted({*changed, *apart})
+                those = [those[number] for number in near]
+                changed, apart, sweeps = swept(
+                    [cells[number] for number in near], [rest[number] for number in near], job["seconds"] / 2
+                )
+            answer[f"{running} {kind}"] = {
+                "sweeps": sweeps,
+                "objects": len(those),
+                "seen": [
+                    {
+                        "name": named.get(id(those[number]), described(those[number])),
+                        "named": id(those[number]) in named,
+                        "status": status(those[number]),
+                        "changed": changed.get(number, 0),
+                        "apart": apart.get(number, 0),
+                    }
+                    for number in sorted({*changed, *apart})
+                ],
+            }
+        stop()
+    return answer
+
+
+class Place(ctypes.Structure):
+    """What the dynamic linker says of an address (Dl_info)."""
+
+    _fields_ = (
+        ("file", ctypes.c_char_p),
+        ("base", ctypes.c_void_p),
+        ("symbol", ctypes.c_char_p),
+        ("address", ctypes.c_void_p),
+    )
+
+
+def executable_parts():
+    """Where code lies in this process: first and last address of each part."""
+    with open("/proc/self/maps") as maps:
+        parts = [line.split()[:2] for line in maps]
+    return [tuple(int(end, 16) for end in span.split("-")) for span, rights in parts if "x" in rights]
+
+
+def file_of(address, where):
+    """The name of the file that has this code."""
+    place = Place()
+    where(address, ctypes.byref(place))
+    return os.path.basename((place.file or b"").decode(errors="replace"))
+
+
+def frames(words, parts, where):
+    """Words of a stack that point into code: name of the file, and of the function where the linker knows it."""
+    found = []
+    for start in range(0, len(words) - 7, 8):
+        address = int.from_bytes(words[start : start + 8], "little")
+        if any(first <= address < last for first, last in parts):
+            place = Place()
+            if where(ctypes.c_void_p(address), ctypes.byref(place)) and place.file:
+                symbol = (place.symbol or b"").decode(errors="replace")
+                found.append([os.path.basename(place.file.decode(errors="replace")), symbol])
+    return found[:14]
+
+
+def parked(job, names):
+    """Where threads wait: the commonest stacks of those that wait for a futex, and how many looks there were."""
+    loop = made(job["statement"], names)
+    size, ids, ended = in_thread(calibrated, loop)[0], {}, []
+
+    def run(which):
+        os.sched_setaffinity(0, {job["cpus"][which % len(job["cpus"])]})
+        ids[which] = threading.get_native_id()
+        while not ended:
+            loop(itertools.repeat(None, size), which)
+
+    threads = [threading.Thread(target=run, args=(which,), daemon=True) for which in range(job["threads"])]
+    for thread in threads:
+        thread.start()
+    while len(ids) < len(threads):
+        time.sleep(0.001)
+    where, parts, stacks, looks = ctypes.CDLL(None).dladdr, executable_parts(), {}, 0
+    memory = os.open("/proc/self/mem", os.O_RDONLY)
+    calls = [os.open(f"/proc/self/task/{thread}/syscall", os.O_RDONLY) for thread in ids.values()]
+    end = time.perf_counter() + job["seconds"]
+    while time.perf_counter() < end:
+        for call in calls:
+            looks += 1
+            said = os.pread(call, 300, 0).split()
+            # Of what a thread does in the system only futexes are locks.
+            if len(said) < 9 or int(said[0]) != job["futex"]:
+                continue
+            try:
+                stack = json.dumps(frames(os.pread(memory, 1536, int(said[-2], 16)), parts, where))
+            except OSError:
+                continue
+            stacks[stack] = stacks.get(stack, 0) + 1
+        time.sleep(0.0007)
+    ended.append(True)
+    commonest = sorted(stacks.items(), key=lambda item: -item[1])[:8]
+    return {
+        "looks": looks,
+        "parked": sum(stacks.values()),
+        "stacks": [[count, json.loads(stack)] for stack, count in commonest],
+        "python": file_of(ctypes.cast(ctypes.pythonapi.PyMutex_Lock, ctypes.c_void_p), where),
+    }

@@ -1,0 +1,386 @@
+"""From what was measured and watched to an answer. Nothing here measures: recorded arms and sweeps give the same."""
+
+import ast
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ffilab.judge.estimates import Interval
+from ffilab.judge.questions import above, larger
+from ffilab.judge.rules import NO, OPEN, YES
+from ffilab.yours.scale.slices import Process, interval, left_out, ratio, throughput
+
+# What scales does this share of the ceiling, at least; more work than so many times the threads' number is none.
+SCALES, IMPOSSIBLE = 0.85, 1.25
+# What is cured, or lost without a cure, by less than this share is not told as a finding.
+MATTERS = 0.1
+# Looks at an object in which it moved, and the share of them, from which on it is a suspect.
+LEAST_SEEN, LEAST_SHARE = 3, 0.001
+MOST_SUSPECTS = 12
+# A pass below so many times an empty one is too little work; waits of a pass above this are locks of the system.
+LITTLE, WAITING, FAULTING = 1.5, 1e-5, 0.5
+BASE, PROCESSES, CONTROL, DISTURBED = "as it is", "processes", "control", "disturbed controls"
+IMMORTAL, EVERYTHING, OWN = "all immortal", "everything immortal", "own setup"
+DEFERRED, LOCAL, COPY, BESIDE, COLLECTOR, WITHOUT_GIL = (
+    "deferred",
+    "local names",
+    "own copy",
+    "beside others",
+    "without the collector",
+    "without the GIL",
+)
+WITHOUT = "all immortal but "
+# Verdicts.
+ERROR, GIL, MACHINE, BANDWIDTH, LITTLE_WORK, FINE, HELD = (
+    "error",
+    "the GIL",
+    "the machine",
+    "the memory or the caches",
+    "too little work",
+    "scales",
+    "held back",
+)
+
+Arms = Mapping[str, Sequence[Process]]
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """An object that moved while the statement ran. kind: counts, mutex or lock. share: of the looks. named: did a walk
+    from the statement find it?"""
+
+    name: str
+    kind: str
+    share: float
+    status: str
+    named: bool
+
+    @property
+    def root(self) -> str:
+        """The name from which the statement reaches it."""
+        try:
+            node = ast.parse(self.name, mode="eval").body
+        except SyntaxError:
+            return ""
+        while not isinstance(node, ast.Name):
+            node = getattr(node, "value", None) or getattr(node, "func", None)
+            if node is None:
+                return ""
+        return node.id
+
+
+def suspects(watched: Mapping) -> list[Suspect]:
+    """What moved while the statement ran and not while `pass` did, the most moved first; an object once."""
+    found: dict[tuple[str, str], Suspect] = {}
+    for kind in ("counts", "mutex", "lock"):
+        idle = {seen["name"] for seen in watched[f"pass {kind}"]["seen"]}
+        sweeps = watched[f"statement {kind}"]["sweeps"]
+        for seen in watched[f"statement {kind}"]["seen"]:
+            # What was shifted once, as counts are when they are merged, does not move.
+            moves = seen["changed"] >= max(LEAST_SEEN, LEAST_SHARE * sweeps)
+            times = max(seen["changed"], seen["apart"])
+            if moves and seen["name"] not in idle:
+                found[kind, seen["name"]] = Suspect(seen["name"], kind, times / sweeps, seen["status"], seen["named"])
+    return sorted(found.values(), key=lambda one: (not one.named, -one.share))
+
+
+def counted(those: Sequence[Suspect]) -> list[Suspect]:
+    return [one for one in those if one.kind == "counts"][:MOST_SUSPECTS]
+
+
+def locked(those: Sequence[Suspect]) -> list[Suspect]:
+    """Locks first: below one of `threading` an object's mutex may be taken, too."""
+    return sorted((one for one in those if one.kind != "counts"), key=lambda one: one.kind != "lock")
+
+
+def value(arms: Arms, name: str) -> Interval:
+    """Work of all threads over that of one; of all slices, where too few of them count to compare, or threads take
+    turns of many slices."""
+    those = arms.get(name, ())
+    found = ratio(those)
+    return found if found.is_known and not any(one.gil for one in those) else throughput(those)
+
+
+def ceiling(arms: Arms, threads: int) -> float:
+    """What is possible: as many processes, and no more than the threads."""
+    found = value(arms, PROCESSES)
+    return min(threads, found.value) if found.is_known else threads
+
+
+def verdict(arms: Arms, threads: int) -> str:
+    """What is to be said before anything is watched: one of the verdicts above, or `open`."""
+    base, limit = value(arms, BASE), SCALES * threads
+    if not arms.get(BASE):
+        return MACHINE if above(value(arms, DISTURBED), limit) == NO and not busy(arms) else OPEN
+    if any(one.gil for one in arms[BASE]):
+        return GIL
+    if above(base, IMPOSSIBLE * threads) == YES:
+        return ERROR
+    if above(value(arms, CONTROL), limit) != YES:
+        # Of what was disturbed nothing is said.
+        return OPEN
+    said = above(base, limit)
+    if said == YES:
+        # Waits that are rare and long are in no middle slice.
+        rare = above(throughput(arms[BASE]), limit) == NO and above(throughput(arms[CONTROL]), limit) == YES
+        said = HELD if rare else FINE
+    elif above(value(arms, PROCESSES), limit) == NO and larger(value(arms, PROCESSES), base) != YES:
+        return BANDWIDTH
+    elif larger(value(arms, PROCESSES), base) == YES:
+        below = {YES: FINE, NO: HELD}.get(above(base, SCALES * ceiling(arms, threads)), OPEN)
+        said = HELD if below == OPEN and slow(arms) else below
+    else:
+        said = HELD if slow(arms) else OPEN
+    return LITTLE_WORK if said != HELD and too_little(arms) else said
+
+
+def slow(arms: Arms) -> bool:
+    """Of all slices, do they certainly do less than those of the control? On a busy machine who waits for a lock has to
+    wait for a core, too, and such slices do not count in the ratio."""
+    base, control = throughput(arms[BASE]), throughput(arms[CONTROL])
+    return larger(control, base) == YES and base.value < 0.7 * control.value
+
+
+def too_little(arms: Arms) -> bool:
+    """Does a pass take no longer than an empty one?"""
+    passes = [min(one.alone) / one.empty for one in arms[BASE] if one.alone and one.empty]
+    return bool(passes) and sorted(passes)[len(passes) // 2] < LITTLE
+
+
+def busy(arms: Arms) -> bool:
+    """Were the controls themselves kept from their cores?"""
+    return left_out(arms[DISTURBED]) > 0.3
+
+
+def quiet(control: Process, threads: int) -> bool:
+    """Did threads that share nothing get their cores just then? What ran beside a control that did not is measured
+    again, whatever it says itself."""
+    return control.ratio > SCALES * threads
+
+
+def both(arms: Arms, one: str, other: str) -> tuple[Interval, Interval]:
+    """Two arms in one currency: of slices that count, or, where one has too few of them, of all slices."""
+    found = [ratio(arms.get(name, ())) for name in (one, other)]
+    if not all(each.is_known for each in found):
+        found = [throughput(arms.get(name, ())) for name in (one, other)]
+    return found[0], found[1]
+
+
+def undecided(arms: Arms, one: str, other: str = BASE) -> bool:
+    """Would more processes tell whether an arm does more than another one?"""
+    here, there = both(arms, one, other)
+    return larger(here, there) != YES and not here.value < (1 + MATTERS) * there.value
+
+
+def better(arms: Arms, one: str, other: str = BASE) -> bool:
+    """Does an arm certainly do more than another one, and by an amount that matters?"""
+    here, there = both(arms, one, other)
+    return larger(here, there) == YES and here.value > (1 + MATTERS) * there.value
+
+
+def cured(arms: Arms, name: str, threads: int) -> bool:
+    """Does an arm certainly scale?"""
+    return above(value(arms, name), SCALES * ceiling(arms, threads)) == YES
+
+
+def known(arms: Arms) -> str:
+    """The arm in which counts that are known are cured, if there is one."""
+    return IMMORTAL if IMMORTAL in arms else BASE
+
+
+def lacks(arms: Arms, name: str, threads: int) -> bool:
+    """Is there still something between an arm and the ceiling?"""
+    return name not in arms or value(arms, name).value < 0.95 * ceiling(arms, threads)
+
+
+def culprits(arms: Arms, those: Sequence[Suspect]) -> list[Suspect]:
+    """Of what was made immortal, each without which much of the gain is lost. None if all together gain nothing."""
+    if not better(arms, IMMORTAL):
+        return []
+    if len(those) == 1:
+        return list(those)
+    return [one for one in those if better(arms, IMMORTAL, WITHOUT + one.name)]
+
+
+# ---- where threads are parked ----
+
+# Functions of the C library in which whatever waits does so.
+WAITING_FOR = ("sem_", "pthread_cond", "__", "syscall", "futex", "clock_nanosleep")
+
+
+@dataclass(frozen=True)
+class Parked:
+    """Where threads wait, by most of the stacks that were seen: the file whose lock it is, the function where known,
+    and the extension that called, if there is one."""
+
+    owner: str
+    function: str
+    caller: str
+    share: float
+
+
+def is_of_c_library(file: str) -> bool:
+    return file.startswith(("libc.", "libc-", "ld-", "libpthread", "libm."))
+
+
+def place(stack: Sequence[Sequence[str]], python: str) -> tuple[str, str, str]:
+    """Of one stack, the innermost frame first: whose lock, which function, and called by which extension."""
+
+    def ours(file: str) -> bool:
+        return file == python or file.startswith("libpython")
+
+    own = [symbol for file, symbol in stack if is_of_c_library(file) and symbol]
+    own = [symbol for symbol in own if not symbol.startswith(WAITING_FOR)]
+    first = next((number for number, (file, _) in enumerate(stack) if not is_of_c_library(file)), len(stack))
+    callers = [file for file, _ in stack[first:] if not ours(file) and not is_of_c_library(file)]
+    callers = [file for file in callers if not file.startswith("libffi")] or callers
+    before = [symbol for file, symbol in stack[:first] if symbol in own]
+    if before:
+        return "the C library", before[0], callers[0] if callers else ""
+    # An extension's PyMutex_Lock ends in this function; what the interpreter locks for itself has others in between.
+    taken = [number for number, (_, symbol) in enumerate(stack) if symbol in ("_PyMutex_LockTimed", "PyMutex_Lock")]
+    behind = stack[taken[-1] + 1 :] if taken else []
+    between = list(itertools.takewhile(lambda frame: ours(frame[0]) or is_of_c_library(frame[0]), behind))
+    if len(between) < len(behind) and not any(ours(file) and symbol for file, symbol in between):
+        owner = behind[len(between)][0]
+        return owner, "PyMutex_Lock", owner
+    if first < len(stack) and not ours(stack[first][0]):
+        return stack[first][0], stack[first][1], ""
+    return "the interpreter", "", callers[0] if callers else ""
+
+
+def where_parked(said: Mapping) -> Parked | None:
+    """What most of the parked stacks agree on; None if nobody waits, or they do not agree."""
+    if said["parked"] < LEAST_SEEN:
+        return None
+    votes: dict[tuple[str, str, str], int] = {}
+    for times, stack in said["stacks"]:
+        spot = place(stack, said["python"])
+        votes[spot] = votes.get(spot, 0) + times
+    by_owner: dict[str, int] = {}
+    for (owner, _, _), times in votes.items():
+        by_owner[owner] = by_owner.get(owner, 0) + times
+    owner = max(by_owner, key=lambda one: by_owner[one])
+    if 2 * by_owner[owner] <= sum(votes.values()):
+        return None
+    _, function, caller = max((spot for spot in votes if spot[0] == owner), key=lambda spot: votes[spot])
+    return Parked(owner, function, caller, said["parked"] / said["looks"])
+
+
+# ---- kinds and cures ----
+
+COUNTS, SECTION, LOCK, EXTENSION, C_LIBRARY = (
+    "counts",
+    "a critical section",
+    "a lock of threading",
+    "a lock of an extension",
+    "a lock of the C library",
+)
+STOPS, SYSTEM, DATA, INTERPRETER, UNKNOWN = (
+    "stopping the world",
+    "memory of the system",
+    "data on one cache line",
+    "a lock of the interpreter",
+    "not known",
+)
+UNSEEN = "objects that were not seen to move"
+PRICES = {
+    LOCAL: ("a local name, fetched once", "what another thread binds to the global name later is not seen"),
+    COPY: ("a copy for each thread", "memory, and what one thread changes the others do not see"),
+    DEFERRED: ("deferred counts, asked for in C", "freed by the collector alone; from 3.14 on"),
+    IMMORTAL: ("immortal objects, made so in C", "never freed; a private function of CPython does it"),
+}
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """What holds threads back. kind: one of the kinds above. without: what is left of the work if it alone is not
+    cured; None where there is nothing to leave out."""
+
+    name: str
+    kind: str
+    status: str = ""
+    without: Interval | None = None
+
+
+@dataclass(frozen=True)
+class Cure:
+    """What an arm showed to help: its work, and what it costs."""
+
+    how: str
+    ratio: Interval
+    price: str
+    is_enough: bool
+
+
+def of_locks(arms: Arms, those: Sequence[Suspect]) -> list[Culprit]:
+    """Locks of objects that were seen held, if own copies of what the statement reaches them through help; if no copy
+    can be made, all of them."""
+    seen = locked(those)
+    copied = [one for one in seen if COPY in arms and one.root]
+    if copied and not better(arms, COPY, known(arms)):
+        seen = [one for one in seen if one not in copied]
+    if any(one.kind == "lock" for one in seen):
+        seen = [one for one in seen if one.kind == "lock"]
+    return [
+        Culprit(one.name, LOCK if one.kind == "lock" else SECTION, f"held in {one.share:.0%} of looks") for one in seen
+    ]
+
+
+def stops_others(arms: Arms) -> bool | None:
+    """Does a thread that shares nothing lose beside the statement? None if that is not certain."""
+    others = [min(one.rates[1:]) for one in arms.get(BESIDE, ())]
+    return {NO: True, YES: False}.get(above(interval(others), SCALES))
+
+
+def unexplained(arms: Arms, threads: int) -> bool:
+    """Is there a loss that no cure of counts takes away?"""
+    return not any(cured(arms, name, threads) for name in (IMMORTAL, EVERYTHING) if name in arms)
+
+
+def by_copies(arms: Arms, those: Sequence[Suspect], threads: int) -> bool:
+    """Does a copy for each thread of what is counted take away all of it, so that the rest lies with the same
+    objects?"""
+    return bool(culprits(arms, counted(those))) and not locked(those) and cured(arms, COPY, threads)
+
+
+def explained(arms: Arms, those: Sequence[Suspect], parked: Parked | None, threads: int) -> list[Culprit]:
+    """What holds the threads back, each with its kind; the surest first."""
+    # Values at the edge of what was suspected are innocents: they are named by what their absence costs.
+    guilty = culprits(arms, counted(those))
+    found = [Culprit(one.name, COUNTS, one.status, value_of(arms, WITHOUT + one.name)) for one in guilty]
+    if better(arms, EVERYTHING, known(arms)):
+        found = [*found, Culprit(UNSEEN, COUNTS)]
+    if not unexplained(arms, threads) or by_copies(arms, those, threads):
+        return found
+    locks = of_locks(arms, those)
+    if locks:
+        # Whoever waits for its lock counts it, too.
+        return [one for one in found if one.name not in {lock.name for lock in locks}] + locks
+    if parked and parked.owner == "the C library":
+        return [*found, Culprit(parked.function, C_LIBRARY, f"called by {parked.caller}" if parked.caller else "")]
+    if parked and parked.function == "PyMutex_Lock":
+        return [*found, Culprit(parked.caller, EXTENSION)]
+    if stops_others(arms):
+        collector = better(arms, COLLECTOR)
+        return [*found, Culprit("the collector" if collector else "the statement", STOPS)]
+    if sum(one.faults for one in arms[BASE]) > FAULTING * len(arms[BASE]):
+        return [*found, Culprit("page faults", SYSTEM, "threads share one address space")]
+    if parked and parked.owner == "the interpreter":
+        return [*found, Culprit("the interpreter", INTERPRETER, "where threads were seen to wait")]
+    if better(arms, OWN, known(arms)):
+        return [*found, Culprit("data of the setup", DATA, "nothing counted or locked was seen")]
+    return [*found, Culprit("the rest", UNKNOWN)]
+
+
+def value_of(arms: Arms, name: str) -> Interval | None:
+    return value(arms, name) if name in arms else None
+
+
+def cures(arms: Arms, threads: int) -> list[Cure]:
+    """What certainly helped, in the order of what one would try first."""
+    return [
+        Cure(how, value(arms, name), price, cured(arms, name, threads))
+        for name, (how, price) in PRICES.items()
+        if name in arms and better(arms, name)
+    ]

@@ -1,0 +1,164 @@
+"""`python3 ffilab/bootstrap.py study scale`: planted statements, of which it is known what holds threads back: does
+`ffilab scale` say it, in how many seconds, and what does it say beside a busy loop? (book/evidence/scale.json)
+"""
+
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import tomllib
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+from ffilab.judge.rules import OPEN
+from ffilab.run import machine
+from ffilab.run.errors import UserError
+from ffilab.run.paths import NATIVE_OUT, ROOT
+from ffilab.run.progress import say
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED
+from ffilab.setup.installed import Installed, load, soabi
+from ffilab.yours.scale import asking
+from ffilab.yours.scale.diagnosing import scale
+from ffilab.yours.scale.result import Scaling
+from ffilab.yours.scale.rules import UNSEEN
+from studies import kept
+
+SPECIMENS = ROOT / "studies" / "scale_specimens.toml"
+# Runs of statements with nothing to find, in which no name is right.
+SILENT_RUNS = 40
+PARTS = ("idle", "silent", "loaded", "cases")
+# A module in C that does not say that it can do without the GIL.
+UNDECLARED = """
+#include <Python.h>
+static PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "undeclared"};
+PyMODINIT_FUNC PyInit_undeclared(void) { return PyModuleDef_Init(&definition); }
+"""
+
+
+def specimens(kind: str = "specimen") -> list[dict]:
+    return tomllib.loads(SPECIMENS.read_text())[kind]
+
+
+def compiled(folder: Path, python: Installed) -> None:
+    """Build the module that turns the GIL on."""
+    asked = "import sysconfig; print(sysconfig.get_path('include'))"
+    include = subprocess.check_output([python.python, "-c", asked], text=True).strip()
+    (folder / "undeclared.c").write_text(UNDECLARED)
+    options = ["-shared", "-fPIC", f"-I{include}", "undeclared.c", "-o", f"undeclared.{soabi(python)}.so"]
+    subprocess.run([*machine.compiler().split(), *options], cwd=folder, check=True)
+
+
+def matches(wanted: str | list[str], name: str) -> bool:
+    """Is it this name, or one of its spellings?"""
+    return name in ([wanted] if isinstance(wanted, str) else wanted)
+
+
+def judged(specimen: dict, found: Scaling) -> dict:
+    """What it said of a specimen: is it right, is it open, and which names are false?"""
+    names, wanted = [one.name for one in found.culprits], specimen.get("names", [])
+    complete = all(any(matches(each, name) for name in names) for each in wanted)
+    false = [name for name in names if not any(matches(each, name) for each in wanted)]
+    # It says of these that there are more, and names none.
+    false = [name for name in false if name not in (UNSEEN, *specimen.get("may", []))]
+    right = found.verdict == specimen["verdict"] and complete and not false
+    right = right and found.gil_by == specimen.get("gil_by", "")
+    if kinds := specimen.get("kinds"):
+        right = right and set(found.kinds) == set(kinds)
+    ratio, ceiling = found.ratio, found.ceiling
+    return {
+        "name": specimen["name"],
+        "after_rules": bool(specimen.get("after_rules")),
+        "mended_truth": bool(specimen.get("mended_truth")),
+        "verdict": found.verdict,
+        "kinds": found.kinds,
+        "culprits": [[one.name, one.kind] for one in found.culprits],
+        "cures": [[cure.how, round(cure.ratio.value, 3), cure.is_enough] for cure in found.cures],
+        "ratio": [round(each, 3) for each in (ratio.value, ratio.low, ratio.high)],
+        "ceiling": round(ceiling.value, 3) if math.isfinite(ceiling.value) else None,
+        "left_out": round(found.left_out, 3),
+        "seconds": round(found.seconds, 1),
+        "right": right,
+        "open": found.verdict == OPEN,
+        "false": false,
+    }
+
+
+def asked(specimen: dict, python: Installed, folder: Path) -> dict:
+    """One diagnosis, judged."""
+    places = {"{built}": str(NATIVE_OUT / "boundary" / soabi(python)), "{undeclared}": str(folder)}
+    setup = specimen.get("setup", "")
+    for word, place in places.items():
+        setup = setup.replace(word, place)
+    try:
+        found = judged(specimen, scale(specimen["statement"], setup, python=python.python, quiet=True))
+    except UserError as error:
+        found = {"name": specimen["name"], "after_rules": bool(specimen.get("after_rules")), "verdict": "refused"}
+        found |= {
+            "mended_truth": False,
+            "kinds": [],
+            "culprits": [],
+            "cures": [],
+            "ratio": None,
+            "ceiling": None,
+            "left_out": 0.0,
+        }
+        found |= {"seconds": 0.0, "right": False, "open": False, "false": []}
+        found["refused"] = kept.without_folders(str(error))
+    say(f"  {specimen['name']}: {found.get('verdict', 'refused')} {found.get('kinds')} {found.get('culprits')}")
+    return found
+
+
+def cured(case: dict, python: Installed, folder: Path) -> dict:
+    """A public case: what it says of it, and what two threads do with the cure that it names."""
+    here = asked({**case, "verdict": "held back"}, python, folder)
+    there = asked({**case, "statement": case["cured"], "verdict": "scales"}, python, folder)
+    return {**here, "where": case["where"], "cure": case["cure"], "cured": there["ratio"], "cures": here["cures"]}
+
+
+@contextmanager
+def busy_loop():
+    """A process that computes on any core while the body runs."""
+    process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def report(run: dict) -> str:
+    """In how many it was right, false or open, and how long it took."""
+    rows, times = run["runs"], sorted(row["seconds"] for row in run["runs"])
+    later = [row for row in rows if row["after_rules"]]
+    told = [
+        f"{run['part']}: right in {sum(row['right'] for row in rows)} of {len(rows)}",
+        f"of {len(later)} written after the rules, in {sum(row['right'] for row in later)}",
+        f"open in {sum(row['open'] for row in rows)}",
+        f"false names in {sum(bool(row['false']) for row in rows)}",
+    ]
+    return f"{', '.join(told)}, {times[len(times) // 2]} s in the median, {times[-1]} s at most"
+
+
+def main(budget: str, part: str = "idle") -> None:
+    """Ask of every specimen (idle), of those with nothing to find (silent), of every fourth one beside a busy loop, at
+    the priority that everybody has (loaded), or of the public cases, with and without their cure; add the session to
+    those that are kept. Raises UserError for another part."""
+    if part not in PARTS:
+        raise UserError(f"--part is {part!r}: say {', '.join(PARTS)}.")
+    python, those, path = load(BY_LABEL[FREE_THREADED]), specimens(), kept.file("scale", budget)
+    one = asked
+    if part == "silent":
+        silent = [specimen for specimen in those if specimen["verdict"] == "scales"]
+        those = [silent[number % len(silent)] for number in range(SILENT_RUNS)]
+    elif part == "loaded":
+        asking.HURRY, those = False, those[::4]
+    elif part == "cases":
+        one, those = cured, specimens("case")
+    with tempfile.TemporaryDirectory() as scratch, busy_loop() if part == "loaded" else nullcontext():
+        compiled(Path(scratch), python)
+        session = {"part": part, "machine": machine.facts(), "load": os.getloadavg()[0], "runs": []}
+        for specimen in those:
+            session["runs"].append(one(specimen, python, Path(scratch)))
+    kept.write_sessions(path, [*kept.read_sessions(path), session])
+    say(report(session))

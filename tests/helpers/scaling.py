@@ -1,0 +1,49 @@
+"""What processes of `ffilab scale` could have answered, with a truth that is known."""
+
+from ffilab.yours.scale import rules, slices
+
+SIZE = 1000
+
+
+def recorded(alone=100, together=200, preempted=0, late=0, threads=2, phases=12, each=20):
+    """What a process answers whose pass takes so many ns, alone and together. preempted: of so many slices in a phase
+    one took ten times as long. late: ns by which the second thread's slices begin later."""
+    rows = [[] for _ in range(threads)]
+    for phase in range(phases):
+        in_all = phase % (threads + 1) == threads
+        for which in range(threads) if in_all else [phase % (threads + 1)]:
+            began = phase * 10**9 + which * late
+            for number in range(each):
+                lost = bool(preempted) and in_all and number % preempted == preempted - 1
+                took = (together if in_all else alone) * SIZE * (10 if lost else 1)
+                rows[which].append([phase, began, began + took, 0, int(lost), 0, 0])
+                began += took
+    return {"rows": rows, "sizes": [SIZE] * threads, "empty": 5.0}
+
+
+def processes(ratio, times=5, empty=5.0, gil=False, faults=0.0, lost=0, rates=None):
+    """Processes whose two threads do about so many times the work of one."""
+    found = []
+    for number in range(times):
+        here = ratio * (1 + 0.01 * (number % 3 - 1))
+        each = rates or (here / 2, here / 2)
+        found.append(slices.Process((100.0,) * 2, (200 / here,) * 2, each, 100 - lost, 100, 0.0, faults, empty, gil))
+    return found
+
+
+def arms(base, control=2.0, ceiling=2.0, **others):
+    """Arms by name; of others an underscore is a space."""
+    known = {rules.BASE: base, rules.CONTROL: control, rules.PROCESSES: ceiling}
+    known |= {name.replace("_", " "): value for name, value in others.items()}
+    return {name: processes(value) if isinstance(value, float | int) else value for name, value in known.items()}
+
+
+def moved(*names, kind="counts", sweeps=100, times=60, idle=()):
+    """What a sweep saw move while the statement ran, and while `pass` did."""
+
+    def sweep(those):
+        seen = [dict(name=name, named=True, status="counted", changed=times, apart=0) for name in those]
+        return {"sweeps": sweeps, "objects": 1000, "seen": seen}
+
+    nothing = {f"{run} {each}": sweep(()) for run in ("pass", "statement") for each in ("counts", "mutex", "lock")}
+    return {**nothing, f"statement {kind}": sweep([*names, *idle]), f"pass {kind}": sweep(idle)}
