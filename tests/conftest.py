@@ -8,6 +8,7 @@ import signal
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -107,14 +108,9 @@ def quiet_progress(tmp_path, tell):
 def quiet_machine(monkeypatch):
     """Nothing disturbs what a test measures, whatever else runs: no load is seen, and no neighbour on the core."""
 
-    class Quiet:
-        def __init__(self, cpu=None):
-            pass
-
-        def end(self, children_s=0.0):
-            return {"strangers_s": 0.0, "throttled_s": 0.0, "steal_s": 0.0, "wall_s": 0.1}
-
-    monkeypatch.setattr(machine, "Watch", Quiet)
+    nothing = {"strangers_s": 0.0, "throttled_s": 0.0, "steal_s": 0.0, "wall_s": 0.1}
+    quiet = SimpleNamespace(end=lambda children_s=0.0: dict(nothing))
+    monkeypatch.setattr(machine, "Watch", lambda cpu=None: quiet)
     monkeypatch.setattr(neighbour, "of_processes", lambda cases, cores: [0.0] * len(cases))
     monkeypatch.setattr(
         neighbour, "shares", lambda blocks, cells, cores: {cell: np.zeros(len(blocks)) for cell in cells}

@@ -7,9 +7,8 @@ import pytest
 import yaml
 
 from ffilab.run.paths import ROOT
-from ffilab.setup.catalogue import BY_LABEL, GIL
-from ffilab.setup.installed import load
-from tests.helpers.environment import clean_environment
+from ffilab.setup.catalogue import GIL
+from tests.helpers.environment import clean_environment, python_of, ran
 
 ACTION = ROOT / ".github" / "actions" / "compare" / "action.yml"
 PROJECT = """
@@ -42,7 +41,7 @@ def repository(tmp_path):
 @pytest.mark.full
 def test_a_slower_change_fails_with_a_table(repository, tmp_path):
     action = yaml.safe_load(ACTION.read_text())
-    given = {"base": "HEAD~1", "benchmarks": "bench.py", "time": "5s", "python": str(load(BY_LABEL[GIL]).python)}
+    given = {"base": "HEAD~1", "benchmarks": "bench.py", "time": "5s", "python": str(python_of(GIL))}
     known = {f"inputs.{name}": given.get(name, told.get("default")) for name, told in action["inputs"].items()}
     known["github.action_path"] = str(ACTION.parent)
     (tmp_path / "runner").mkdir()
@@ -55,13 +54,7 @@ def test_a_slower_change_fails_with_a_table(repository, tmp_path):
         environment = clean_environment(
             RUNNER_TEMP=str(tmp_path / "runner"), GITHUB_STEP_SUMMARY=str(summary), **filled
         )
-        run = subprocess.run(
-            ["bash", "-eo", "pipefail", "-c", step["run"]],
-            cwd=repository,
-            env=environment,
-            capture_output=True,
-            text=True,
-        )
+        run = ran("bash", "-eo", "pipefail", "-c", step["run"], cwd=repository, env=environment)
         said = run.stdout + run.stderr
         assert run.returncode == (1 if step["name"] == "Compare" else 0), said
     assert "Failed: change takes more than 2 % longer than base." in said

@@ -17,6 +17,7 @@ from ffilab.judge.estimates import Interval, Share
 from ffilab.judge.numbers import Number
 from ffilab.judge.poured import Poured, Text
 from ffilab.page import advice, files, front, guide, places, tables
+from ffilab.page.contents import Chapter
 from ffilab.page.templates import filled
 from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import FREE_THREADED, GIL
@@ -51,8 +52,7 @@ def test_every_link_leads_to_a_heading_of_the_book():
 
 def kept_by(chapter):
     """Names of the tables that a chapter's notebook keeps; a label in them as the loop's variable."""
-    cells = json.loads((ROOT / "notebooks" / chapter / f"{chapter}.ipynb").read_text())["cells"]
-    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    code = "\n".join(cell.source for cell in Chapter(chapter).notebook.cells if cell.cell_type == "code")
     for call in (node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)):
         given = [word.value for word in call.keywords if word.arg == "keep"]
         if ast.unparse(call.func) == "draw.keep_table":

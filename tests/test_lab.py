@@ -8,12 +8,12 @@ import json
 import re
 import shutil
 
-import nbformat
 import pytest
 from nbclient import NotebookClient
 
 from ffilab.judge.claims import chapter_names
 from ffilab.page.cells import YOURS
+from ffilab.page.contents import Chapter
 from ffilab.run import settings
 from ffilab.run.paths import NOTEBOOKS, ROOT
 from tests.helpers.notebooks import by_exercise, exercises
@@ -33,7 +33,7 @@ def lab(tmp_path, monkeypatch):
 
     def run(chapter, cells, budget="smoke"):
         monkeypatch.setenv(settings.BUDGET, budget)
-        notebook = nbformat.read(NOTEBOOKS / chapter / f"{chapter}.ipynb", as_version=4)
+        notebook = Chapter(chapter).notebook
         notebook.cells = cells
         client = NotebookClient(
             notebook,
@@ -49,8 +49,7 @@ def lab(tmp_path, monkeypatch):
 
 
 def code_cells(chapter):
-    cells = nbformat.read(NOTEBOOKS / chapter / f"{chapter}.ipynb", as_version=4).cells
-    return [cell for cell in cells if cell.cell_type == "code" and cell.source]
+    return [cell for cell in Chapter(chapter).notebook.cells if cell.cell_type == "code" and cell.source]
 
 
 def tagged(cell):
@@ -81,7 +80,7 @@ def kept_records():
 def measured_exercises(chapter):
     """The exercises of a chapter that a reader measures: {label: (cells as given, cells of the solution)}."""
     found = {}
-    for label, is_solution, cell in by_exercise(nbformat.read(NOTEBOOKS / chapter / f"{chapter}.ipynb", as_version=4)):
+    for label, is_solution, cell in by_exercise(Chapter(chapter).notebook):
         if tagged(cell):
             found.setdefault(label, ([], []))[is_solution].append(cell)
     return found

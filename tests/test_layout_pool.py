@@ -2,7 +2,6 @@
 
 import ctypes
 import json
-import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -10,18 +9,18 @@ import numpy as np
 import pytest
 
 from ffilab.measure import runner
-from ffilab.measure.plan import Arm, plan
+from ffilab.measure.plan import plan
 from ffilab.measure.worker import PARTS
 from ffilab.measure.workers import PAGE_BYTES
 from ffilab.run.errors import UserError
 from ffilab.setup import layout_pool, layouts, relink
-from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
-from ffilab.setup.installed import load
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from ffilab.setup.layouts import AS_INSTALLED
+from tests.helpers.environment import python_of, ran
+from tests.helpers.of_chapter import hostile
 
 pytestmark = pytest.mark.usefixtures("quiet_progress", "quiet_machine")
 PAIR = (GIL, FREE_THREADED)
-HOSTILE = str(Path(__file__).parent / "helpers" / "hostile_arms.py")
 
 
 def test_without_a_linker_each_interpreter_has_its_own_layout(tell, tmp_path, monkeypatch, capsys):
@@ -30,7 +29,7 @@ def test_without_a_linker_each_interpreter_has_its_own_layout(tell, tmp_path, mo
     assert {label: [one.id for one in known] for label, known in pool.items()} == {
         label: [AS_INSTALLED] for label in PAIR
     }
-    assert pool[GIL][0].python == str(load(BY_LABEL[GIL]).python)
+    assert pool[GIL][0].python == str(python_of(GIL))
     tell(layouts=str(tmp_path / "pool"))
     assert layouts.current(list(PAIR)) == pool
     layout_pool.remove(tmp_path / "pool")
@@ -44,10 +43,6 @@ def test_an_interpreter_that_the_pool_does_not_know_is_taken_as_installed(tell, 
     (tmp_path / layouts.DESCRIPTION).write_text("{}")
     tell(layouts=str(tmp_path))
     assert layouts.current([GIL])[GIL] == [layouts.as_installed(GIL)]
-
-
-def hostile(function, name=None):
-    return Arm(name or function, file=HOSTILE, function=function)
 
 
 @pytest.mark.full
@@ -85,7 +80,7 @@ def pool(tmp_path_factory):
 
 def said(layout, code):
     """What a program prints that runs on a layout, as JSON."""
-    done = subprocess.run([layout.python, "-I", "-c", f"import json\n{code}"], capture_output=True, text=True)
+    done = ran(layout.python, "-I", "-c", f"import json\n{code}")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -114,7 +109,7 @@ def test_a_layout_finds_its_own_parts_and_the_packages_of_its_interpreter(pool, 
     assert Path(library).is_relative_to(home)
     assert Path(libffi).is_relative_to(home)
     assert Path(prefix) == home / "environment"
-    assert Path(numpy_file).resolve().is_relative_to(load(BY_LABEL[build]).python.parents[1].resolve())
+    assert Path(numpy_file).resolve().is_relative_to(python_of(build).parents[1].resolve())
     assert ("free-threading" in version) == (build == FREE_THREADED)
     assert all(Path(entry).is_relative_to(home) for entry in path)
     installed = layouts.as_installed(build)

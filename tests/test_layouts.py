@@ -2,25 +2,20 @@
 
 import dataclasses
 import random
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from ffilab.judge import basis, ledger, statistics
-from ffilab.judge.claims import Claim
 from ffilab.judge.estimates import Counted
-from ffilab.judge.numbers import Number
-from ffilab.judge.rules import Side
 from ffilab.judge.verdicts import HOLDS
 from ffilab.measure import runner
 from ffilab.measure.plan import APART, EMPTY, Arm, control_pair, plan
 from ffilab.measure.record import SESSION, Record, Unit, merged, read_record
-from ffilab.page import chapter
-from ffilab.run.budget import BUDGETS
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from ffilab.setup.layouts import Layout
-from tests.helpers.made_up import MACHINE, timed
+from tests.helpers.made_claims import ABOVE, NAME, row
+from tests.helpers.made_up import timed
 from tests.helpers.of_chapter import write
 
 PAIR = (GIL, FREE_THREADED)
@@ -260,52 +255,24 @@ def test_verdicts_of_one_binary_are_qualified():
     assert basis.qualifier(other) == ""
 
 
-SIDE = Side("x", direction="above", null=1.0, interest=0.05)
-
-
-def row(estimate, rested):
-    claim = Claim("A12", "c", "", "", "", (SIDE,))
-    number = Number(estimate)
-    return ledger.judge(claim, ledger.Given({"x": number}, {"is_result": True, "rests_on": rested}))
-
-
 def an_estimate(drawn):
     record = a_record(drawn, restarts=20)
     return statistics.ratio_over_units(record, (GIL, "b"), (GIL, "a"))
 
 
 def test_a_row_of_the_ledger_says_where_another_session_will_come_out():
-    found = row(an_estimate([*range(16), *range(4)]), rests_on())
+    found = row(an_estimate([*range(16), *range(4)]), ABOVE, rests_on=rests_on())
     assert found["verdict"] == HOLDS
     assert ledger.verdict_of(found) == HOLDS
-    ((name, (low, high)),) = found["beside"]["x"].items()
+    ((name, (low, high)),) = found["beside"][NAME].items()
     assert name == basis.ANOTHER_SESSION
-    assert low < found["interval"]["x"][0] < found["interval"]["x"][1] < high
+    assert low < found["interval"][NAME][0] < found["interval"][NAME][1] < high
 
 
 def test_a_row_of_one_binary_says_so_and_nothing_of_another_session():
-    found = row(an_estimate(None), rests_on(gil=1))
+    found = row(an_estimate(None), ABOVE, rests_on=rests_on(gil=1))
     assert ledger.verdict_of(found) == f"{HOLDS} ({basis.qualifier(rests_on(gil=1))})"
     assert found["beside"] == {}
     # What was counted, and not timed, has nothing beside it either.
-    assert row(Counted(1.2), rests_on())["beside"] == {}
-    assert ledger.verdict_of(row(Counted(1.2), rests_on())) == HOLDS
-
-
-@pytest.mark.parametrize(("gil", "said"), [(1, True), (16, False)])
-def test_a_page_says_at_its_top_that_it_knows_one_binary(gil, said, monkeypatch):
-    shown = []
-    session = SimpleNamespace(
-        budget=BUDGETS["quick"],
-        machine=MACHINE,
-        record=SimpleNamespace(run={"interpreters": {}}),
-        interpreters=[GIL],
-        rests_on=rests_on(gil=gil),
-    )
-    monkeypatch.setattr(chapter, "assert_gil", lambda enabled: None)
-    monkeypatch.setattr(chapter, "assert_own", lambda chapter, label: None)
-    monkeypatch.setattr(chapter, "open_session", lambda chapter, labels: session)
-    monkeypatch.setattr(chapter, "display", lambda page: shown.append(page.data))
-    monkeypatch.setattr(chapter.draw, "start_page", lambda *_: None)
-    assert chapter.begin("loaders", gil_enabled=True) is session
-    assert ("*this binary*" in shown[0]) == said
+    of_counts = row(Counted(1.2), ABOVE, rests_on=rests_on())
+    assert (of_counts["beside"], ledger.verdict_of(of_counts)) == ({}, HOLDS)

@@ -1,12 +1,14 @@
 """The linker that orders functions is found wherever a machine has one, and fetched where it has none."""
 
 import os
+from pathlib import Path
 
 import pytest
 
 from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.setup import environments, linker
+from tests.helpers.environment import script
 
 
 @pytest.fixture
@@ -21,10 +23,7 @@ def machine(monkeypatch, tmp_path):
         name="ld.lld", version="14.0.6", folder=tmp_path / "bin", text="Debian LLD {version} (compatible with GNU)"
     ):
         folder.mkdir(parents=True, exist_ok=True)
-        program = folder / name
-        program.write_text(f"#!/bin/sh\necho '{text.format(version=version)}'\n")
-        program.chmod(0o755)
-        return program
+        return script(folder / name, f"echo '{text.format(version=version)}'")
 
     yield add
     linker.find.cache_clear()
@@ -65,9 +64,7 @@ def test_without_any_it_is_fetched_once(machine, monkeypatch, capsys):
         target = command[command.index("--target") + 1]
         fetched.append(target)
         os.makedirs(f"{target}/ziglang")
-        with open(f"{target}/ziglang/zig", "w") as file:
-            file.write("#!/bin/sh\necho LLD 22.1.8\n")
-        os.chmod(f"{target}/ziglang/zig", 0o755)
+        script(Path(target, "ziglang", "zig"), "echo LLD 22.1.8")
         return 0
 
     monkeypatch.setenv("PATH", os.defpath)

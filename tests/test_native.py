@@ -16,6 +16,7 @@ from ffilab.run.errors import UserError
 from ffilab.run.paths import BY_PRODUCTS, NATIVE, NOTEBOOKS
 from ffilab.setup import installed, native
 from ffilab.setup.catalogue import BY_LABEL, GIL
+from tests.helpers.environment import script
 from tests.helpers.tiny import library
 
 
@@ -59,8 +60,7 @@ def test_another_compiler_builds_again_and_records_name_it(monkeypatch, tmp_path
     monkeypatch.setenv("CC", str(compiler))
     times = []
     for version in ("1.0", "1.0", "2.0"):
-        compiler.write_text(f'#!/bin/sh\n[ "$*" = --version ] && echo "mine {version}" && exit\nexec gcc "$@"\n')
-        compiler.chmod(0o755)
+        script(compiler, f'[ "$*" = --version ] && echo "mine {version}" && exit\nexec gcc "$@"')
         machine.version_of.cache_clear()
         native.build_all([], tmp_path / "native", out)
         times.append((out / "chapter" / "libtiny.so").stat().st_mtime_ns)

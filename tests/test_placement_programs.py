@@ -17,6 +17,7 @@ from ffilab.setup import relink
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.placement import counting, exercise, experiment, history, lottery, story
 from notebooks.placement.counting import USUAL
+from tests.helpers.environment import ran, script
 
 pytestmark = pytest.mark.usefixtures("quiet_progress", "quiet_machine")
 VALGRIND = pytest.mark.tool("valgrind")
@@ -94,14 +95,11 @@ def test_linked_programs_answer(label, linked):
     lottery.prepare(label)
     program = relink.link(label, lottery.where(label, lottery.DEFAULT))
     asked = "import os, sys; print(sys.version, os.__file__, sys.flags.hash_randomization)"
-    command = [program, "-S", "-s", "-P", "-c", asked]
-    done = subprocess.run(command, capture_output=True, text=True, env=lottery.server_environment())
+    done = ran(program, "-S", "-s", "-P", "-c", asked, env=lottery.server_environment())
     assert done.stderr == ""
     assert ("free-threading" in done.stdout) == (label == FREE_THREADED)
     assert done.stdout.split()[-2:] == [str(linked / label / "lib" / f"python{label}" / "os.py"), "0"]
-    broken = lottery.where(label, "broken")
-    broken.write_text("#!/bin/sh\nexit 3\n")
-    broken.chmod(0o755)
+    broken = script(lottery.where(label, "broken"), "exit 3")
     with pytest.raises(UserError, match="did not answer"):
         lottery.duel(broken, program, turns=3, seed=1)
 
@@ -230,9 +228,7 @@ def test_the_commit_changes_misses_and_not_instructions(histories):
 @pytest.mark.full
 def test_bisection_finds_what_its_check_finds(session, histories, monkeypatch):
     """With a check that looks at the header and not at the clock: no speed is asserted here."""
-    fake = story.REPOSITORY.parent / "look.sh"
-    fake.write_text("#!/bin/sh\n! grep -q 'aligned(4096)' report.h\n")
-    fake.chmod(0o755)
+    fake = script(story.REPOSITORY.parent / "look.sh", "! grep -q 'aligned(4096)' report.h")
     git = story.git
 
     def with_fake(*words, **options):

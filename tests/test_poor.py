@@ -19,7 +19,7 @@ from ffilab.run import paths
 from ffilab.run.budget import Budget
 from tests.helpers import golden_pages
 from tests.helpers.golden_pages import POOR, SMALL_PAGES, chapters_of, records
-from tests.helpers.notebooks import asked, glued
+from tests.helpers.notebooks import asked, glued, shown
 from tests.helpers.prose import faults_of_markdown as faults
 from tests.helpers.snapshots import SNAPSHOTS
 from tests.helpers.source_pages import copy_of, resting
@@ -59,6 +59,13 @@ def test_whatever_a_page_shows_in_another_place_is_there(chapter, variant, execu
     """A chapter may have several pages, and what is glued on one is not known on the next."""
     for name, page in split(executed.executed_notebook, chapter).items():
         assert set(asked("\n".join(markdown(page)))) <= glued(page).keys(), name
+
+
+@pytest.mark.parametrize(("chapter", "variant"), golden_pages.PAGES)
+def test_a_page_says_at_its_top_that_its_run_knows_one_binary_or_had_one_core(variant, executed):
+    said = "".join(shown(executed.executed_notebook))
+    for words in ("what this page says holds for *this binary*", "This run had one core"):
+        assert (words in said) == (variant == POOR), words
 
 
 def test_what_takes_two_cores_is_no_verdict_on_one(taken_for_results):

@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 import json
 import platform
-import subprocess
 import sys
 import tarfile
 from pathlib import Path
@@ -29,6 +28,7 @@ from ffilab.setup.catalogue import (
     Request,
     parse,
 )
+from tests.helpers.environment import ran
 from tests.helpers.fake_source import real
 
 T314 = BY_LABEL["3.14t"]
@@ -288,7 +288,7 @@ def test_doctor_knows_what_is_set_up_and_what_the_cache_holds(monkeypatch, tmp_p
 def test_doctor_needs_the_standard_library_only():
     """It runs before anything is installed: -S leaves out what is."""
     check = "import sys; sys.path[:0] = ['ffilab']; import doctor; doctor.about_interpreters(); import ffilab.run.quota"
-    done = subprocess.run([sys.executable, "-S", "-I", "-c", check], cwd=ROOT, capture_output=True, text=True)
+    done = ran(sys.executable, "-S", "-I", "-c", check, cwd=ROOT)
     assert done.returncode == 0, done.stderr
 
 

@@ -1,15 +1,16 @@
 """Nothing that is measured is out of the reader's sight: it stands in a cell that is seen, or is quoted on the page."""
 
 import ast
-import json
 import re
 from functools import cache
 
 import nbformat
 import pytest
 
+from ffilab.page.contents import Chapter, tags
 from ffilab.page.render import gone, without_tails
 from ffilab.run.paths import NATIVE, NOTEBOOKS
+from tests.helpers.notebooks import typed
 
 HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 
@@ -39,16 +40,11 @@ def quoted(markdown, folder):
     return found
 
 
-def cells(chapter):
-    return json.loads((NOTEBOOKS / chapter / f"{chapter}.ipynb").read_text())["cells"]
-
-
 def test_what_a_worker_runs_stands_in_a_cell_or_is_quoted(chapter):
     """Functions of a cell go to the worker as they stand there. What two cells share may be a module: the page quotes
     it."""
-    markdown = "\n".join("".join(c["source"]) for c in cells(chapter) if c["cell_type"] == "markdown")
-    on_the_page = quoted(markdown, NOTEBOOKS / chapter)
-    code = ast.parse("\n".join("".join(c["source"]) for c in cells(chapter) if c["cell_type"] == "code"))
+    on_the_page = quoted(typed(chapter), NOTEBOOKS / chapter)
+    code = ast.parse("\n".join(c.source for c in Chapter(chapter).notebook.cells if c.cell_type == "code"))
     missing = sorted(f"{path.name}:{name}" for path, name in shared(code) - on_the_page)
     assert not missing, missing
 
@@ -98,13 +94,10 @@ def test_what_says_shows_or_hands_in_does_not_measure(chapter, name):
 
 def test_hidden_cells_hold_tables_figures_and_words_only(chapter):
     """What is measured, and what is made of it, stands in sight; a hidden cell shows it."""
-    for cell in cells(chapter):
-        if cell["cell_type"] == "code" and HIDDEN & set(cell["metadata"].get("tags", [])):
-            text = "".join(cell["source"])
-            found = re.findall(
-                r"session\.(?:run|time|observe|frame|timed)\(|\bnumbers\.\w+\(|\bexperiment\.\w+\(", text
-            )
-            assert not found, (cell["id"], found)
+    measures = re.compile(r"session\.(?:run|time|observe|frame|timed)\(|\bnumbers\.\w+\(|\bexperiment\.\w+\(")
+    for cell in Chapter(chapter).notebook.cells:
+        if cell.cell_type == "code" and HIDDEN.intersection(tags(cell)):
+            assert not measures.findall(cell.source), cell.id
 
 
 def test_quotes_end_without_blank_lines_and_lose_nothing():
@@ -133,4 +126,4 @@ def test_a_page_that_quotes_what_is_gone_is_not_shown(tmp_path):
 
 
 def test_no_page_quotes_what_is_gone(chapter):
-    assert gone(nbformat.read(NOTEBOOKS / chapter / f"{chapter}.ipynb", as_version=4), NOTEBOOKS / chapter) == []
+    assert gone(Chapter(chapter).notebook, NOTEBOOKS / chapter) == []

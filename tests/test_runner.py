@@ -3,23 +3,18 @@
 import itertools
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import psutil
 import pytest
 
 from ffilab.measure import runner
-from ffilab.measure.plan import EMPTY, Arm, controls, plan
+from ffilab.measure.plan import EMPTY, controls, plan
 from ffilab.measure.worker import PARTS
 from ffilab.run.errors import UserError
 from ffilab.setup.catalogue import FREE_THREADED, GIL
+from tests.helpers.of_chapter import hostile
 
-ARMS = Path(__file__).parent / "helpers" / "hostile_arms.py"
 pytestmark = [pytest.mark.usefixtures("quiet_progress", "quiet_machine"), pytest.mark.full]
-
-
-def arm(function, **arguments):
-    return Arm(function, file=str(ARMS), function=function, arguments=arguments)
 
 
 @pytest.fixture
@@ -35,7 +30,7 @@ def run(smoke, tmp_path):
 
 
 def test_every_interpreter_and_arm_is_measured_in_complete_blocks(run, smoke, labels):
-    record = run(arm("fine"), interpreters=labels, with_controls=True)
+    record = run(hostile("fine"), interpreters=labels, with_controls=True)
     names = ["fine", EMPTY, *(one.name for one in controls(len(labels)))]
     assert not record.missing
     assert not record.cut_off
@@ -50,7 +45,7 @@ def test_every_interpreter_and_arm_is_measured_in_complete_blocks(run, smoke, la
 
 
 def test_order_is_shuffled_and_follows_the_recorded_seed(run):
-    arms = [Arm(f"fine {n}", file=str(ARMS), function="fine") for n in range(5)]
+    arms = [hostile("fine", f"fine {n}") for n in range(5)]
     first, again, other = (run(*arms, seed=seed) for seed in (1, 1, 2))
     orders = [[list(block["ns"]) for block in record.blocks] for record in (first, again, other)]
     assert orders[0] == orders[1] != orders[2]
@@ -59,17 +54,17 @@ def test_order_is_shuffled_and_follows_the_recorded_seed(run):
 
 
 def test_seeds_are_drawn_afresh(smoke):
-    assert plan("p", [arm("fine")], [GIL], smoke).seed != plan("p", [arm("fine")], [GIL], smoke).seed
+    assert plan("p", [hostile("fine")], [GIL], smoke).seed != plan("p", [hostile("fine")], [GIL], smoke).seed
 
 
 def test_a_hiccup_while_calibrating_does_not_shrink_a_cell_for_the_whole_run(run, smoke):
-    record = run(arm("hiccups"))
+    record = run(hostile("hiccups"))
     expected = smoke.batch_ms * 1e6 / 50
     assert record.loops[f"{GIL}/hiccups"] == pytest.approx(expected, rel=0.2)
 
 
 def test_missing_arm_is_named_and_the_rest_is_kept(run):
-    record = run(arm("fine"), arm("missing"))
+    record = run(hostile("fine"), hostile("missing"))
     assert "no such tool" in record.missing[GIL, "missing"]
     with pytest.raises(KeyError, match="no such tool"):
         record.times(GIL, "missing")
@@ -77,24 +72,24 @@ def test_missing_arm_is_named_and_the_rest_is_kept(run):
 
 
 def test_what_an_arm_prints_is_no_answer(run, tmp_path):
-    record = run(arm("once", marker=str(tmp_path / "marker"), action="prints"))
+    record = run(hostile("once", marker=str(tmp_path / "marker"), action="prints"))
     assert not record.failures
 
 
 def test_a_worker_that_always_dies_ends_the_run_with_one_sentence(run):
     with pytest.raises(UserError, match="exit code 9"):
-        run(arm("always_dies"))
+        run(hostile("always_dies"))
 
 
 def test_a_t_build_with_its_gil_on_is_refused(run):
     with pytest.raises(UserError, match="GIL"):
-        run(arm("turns_the_gil_on"), interpreters=[FREE_THREADED])
+        run(hostile("turns_the_gil_on"), interpreters=[FREE_THREADED])
 
 
 def test_an_arm_may_ask_for_the_gil_of_a_t_build(run):
     """Beside the same arm without it; the record says which process had which."""
-    with_gil = Arm("with the GIL", file=str(ARMS), function="fine", group="GIL on", gil=True)
-    record = run(arm("fine"), with_gil, interpreters=[FREE_THREADED])
+    with_gil = replace(hostile("fine", "with the GIL"), group="GIL on", gil=True)
+    record = run(hostile("fine"), with_gil, interpreters=[FREE_THREADED])
     for restart in record.restarts:
         gil = {name: facts["gil_enabled"] for name, facts in restart["facts"].items()}
         assert gil == {f"{FREE_THREADED}/shared": False, f"{FREE_THREADED}/GIL on": True}
@@ -106,8 +101,8 @@ def pids(record, group):
 
 
 def test_a_kept_worker_lives_through_all_restarts_and_moves_to_their_cores(run, smoke):
-    cores = [Arm(f"core of {group}", file=str(ARMS), function="core", group=group) for group in ("shared", "kept")]
-    record = run(arm("fine"), *cores, kept=("kept",))
+    cores = [replace(hostile("core", f"core of {group}"), group=group) for group in ("shared", "kept")]
+    record = run(hostile("fine"), *cores, kept=("kept",))
     assert len(set(pids(record, "kept"))) == 1
     assert len(set(pids(record, "shared"))) == len(record.restarts) == smoke.restarts
     cpu = {restart["restart"]: restart["cpu"] for restart in record.restarts}
@@ -127,8 +122,8 @@ def test_a_kept_worker_that_dies_is_replaced_and_the_restart_is_named(run, smoke
         return block(*arguments)
 
     monkeypatch.setattr(runner, "_block", dies_in_the_second_restart)
-    kept = replace(arm("once", marker=str(marker), action="dies"), group="kept")
-    record = run(arm("fine"), kept, kept=("kept",))
+    kept = replace(hostile("once", marker=str(marker), action="dies"), group="kept")
+    record = run(hostile("fine"), kept, kept=("kept",))
     assert len(record.failures) == 1
     assert "exit code 7" in record.failures[0]["reason"]
     assert len(set(pids(record, "kept"))) == 2
@@ -137,7 +132,7 @@ def test_a_kept_worker_that_dies_is_replaced_and_the_restart_is_named(run, smoke
 
 
 def test_an_arm_that_can_be_made_only_later_is_missing_from_the_whole_run(run, smoke, tmp_path):
-    record = run(arm("fine"), arm("missing_once", marker=str(tmp_path / "marker")))
+    record = run(hostile("fine"), hostile("missing_once", marker=str(tmp_path / "marker")))
     assert "not yet" in record.missing[GIL, "missing_once"]
     assert len(record.blocks) == smoke.restarts * smoke.blocks
     assert all(f"{GIL}/missing_once" not in block["ns"] for block in record.blocks)

@@ -10,7 +10,6 @@ import math
 import random
 import runpy
 import shutil
-import subprocess
 from array import array
 from functools import cache
 
@@ -19,6 +18,7 @@ import pytest
 from ffilab.run.paths import NATIVE, NATIVE_OUT
 from ffilab.setup import installed, native
 from ffilab.setup.catalogue import BY_LABEL
+from tests.helpers.environment import python_of, ran
 
 SOURCES = NATIVE / "boundary"
 ARMS = runpy.run_path(str(SOURCES / "arms.py"))
@@ -169,11 +169,11 @@ def unsupported(label):
 
 def ask(label, binding, expressions):
     """How the process ended, and its answers: a value's repr, or the name of the exception."""
-    python = installed.load(BY_LABEL[label]).python
+    python = python_of(label)
     command = [python, "-s", "-P", "-c", ANSWERING, SOURCES / "evaluate.py", NATIVE_OUT / "boundary", binding]
     environment = {"PYTHONMALLOC": "debug", "PYTHONDONTWRITEBYTECODE": "1"}
     given = json.dumps(expressions)
-    done = subprocess.run(command, input=given, env=environment, capture_output=True, text=True, timeout=120)
+    done = ran(*command, input=given, env=environment, timeout=120)
     return done.returncode, done.stdout.splitlines()
 
 

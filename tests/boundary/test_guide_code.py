@@ -6,8 +6,7 @@ import subprocess
 import pytest
 
 from ffilab.run.paths import ROOT
-from ffilab.setup import installed
-from ffilab.setup.catalogue import BY_LABEL
+from tests.helpers.environment import python_of, ran
 
 pytestmark = pytest.mark.full
 SHOWN = re.findall(r"^```cpp\n(.*?)^```", (ROOT / "book" / "decision_guide.md").read_text(), re.M | re.S)
@@ -35,13 +34,13 @@ threads = [threading.Thread(target=lambda: [getattr(six, sys.argv[1])(write, "x"
 
 
 def test_the_six_lines_hang_and_the_fix_does_not(build, tmp_path):
-    python = installed.load(BY_LABEL[build]).python
+    python = python_of(build)
     hangs, mended = SHOWN
     (tmp_path / "six.cpp").write_text(MODULE.format(hangs=hangs, mended=mended))
-    includes = subprocess.run([python, "-m", "pybind11", "--includes"], capture_output=True, text=True, check=True)
+    includes = ran(python, "-m", "pybind11", "--includes", check=True)
     flags = ["-std=c++17", "-O1", "-shared", "-fPIC", *includes.stdout.split()]
     subprocess.run(["g++", *flags, "six.cpp", "-o", "six.so"], cwd=tmp_path, check=True)
     for function, code, limit_s in (("hangs", 1, "5"), ("mended", 0, "60")):
-        ended = subprocess.run([python, "-c", CALLS, function, limit_s], cwd=tmp_path, capture_output=True, text=True)
+        ended = ran(python, "-c", CALLS, function, limit_s, cwd=tmp_path)
         assert ended.returncode == code, (function, ended.stderr)
         assert ("Timeout" in ended.stderr) == bool(code)

@@ -3,13 +3,13 @@ without."""
 
 import re
 import shutil
-import subprocess
 
 import pytest
 
 from ffilab.run.paths import NATIVE_OUT
 from ffilab.setup.catalogue import BY_LABEL
 from ffilab.setup.installed import load, soabi
+from tests.helpers.environment import python_of, ran
 
 CALLS = """
 import sys
@@ -31,8 +31,7 @@ def built_on(label, name="boundary_c_api_limited"):
 
 def imported_on(label, folder, module="boundary_c_api_limited"):
     """What the calls above print with the file that lies alone in a folder."""
-    command = [load(BY_LABEL[label]).python, "-c", CALLS, folder, module]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return ran(python_of(label), "-c", CALLS, folder, module, timeout=60)
 
 
 def alone(file, folder):

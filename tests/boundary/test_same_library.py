@@ -12,6 +12,7 @@ from ffilab.setup.catalogue import BY_LABEL
 from ffilab.setup.installed import load, soabi
 from ffilab.setup.native import distribution
 from notebooks.boundary.looks import notes
+from tests.helpers.environment import python_of, ran
 
 pytestmark = pytest.mark.skipif(not shutil.which("objdump"), reason="needs objdump")
 
@@ -22,7 +23,7 @@ LIBRARY = re.compile(r"\d+-(lib)?(boundary|counter)(\.c|\.cpp)?\.(o|a)")
 
 def disassembled(path):
     """Functions in an object file: mnemonics, counted, without what only aligns."""
-    listing = subprocess.run(["objdump", "-d", "--no-show-raw-insn", path], capture_output=True, text=True, check=True)
+    listing = ran("objdump", "-d", "--no-show-raw-insn", path, check=True)
     found, here = {}, None
     for line in listing.stdout.splitlines():
         if named := re.match(r"[0-9a-f]+ <(.+)>:$", line):
@@ -55,7 +56,7 @@ def test_every_binding_calls_the_same_code(labels):
         here = {distribution(one) for one in everywhere if one.name not in notes(label)}
         assert set(found) == here, label
         # 3.15 asks setuptools for frame pointers, of functions that call others; nobody asks CMake and cargo.
-        command = [load(BY_LABEL[label]).python, "-c", "import sysconfig; print(sysconfig.get_config_var('CFLAGS'))"]
+        command = [python_of(label), "-c", "import sysconfig; print(sysconfig.get_config_var('CFLAGS'))"]
         framed = b"-fno-omit-frame-pointer" in subprocess.run(command, capture_output=True, check=True).stdout
         for function in [*sorted(FUNCTIONS), "_ZN7Counter3addEl", "_ZNK7Counter5valueEv"]:
             if framed and any("call" in functions[function] for functions in found.values()):
@@ -72,6 +73,6 @@ def test_no_module_calls_the_library_through_a_table(labels):
         modules = [path for path in folder.rglob("*.so") if path.name != "libboundary.so"]
         assert len(modules) >= 5
         for module in modules:
-            listing = subprocess.run(["objdump", "-d", module], capture_output=True, text=True, check=True).stdout
+            listing = ran("objdump", "-d", module, check=True).stdout
             called = set(re.findall(r"<(\w+)@plt>$", listing, re.M))
             assert not called & (FUNCTIONS | {"_ZN7Counter3addEl"}), module.name

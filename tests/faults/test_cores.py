@@ -15,8 +15,8 @@ import pytest
 
 from ffilab.judge import statistics
 from ffilab.measure import runner
-from ffilab.measure.plan import Arm, plan
 from ffilab.measure.plan import controls as control_arms
+from ffilab.measure.plan import plan
 from ffilab.measure.record import read_record
 from ffilab.run import machine, settings
 from ffilab.run import quota as quotas
@@ -25,11 +25,12 @@ from ffilab.run.subprocesses import group
 from ffilab.setup.catalogue import GIL
 from tests.helpers import small
 from tests.helpers.environment import clean_environment
+from tests.helpers.of_chapter import hostile
 
 pytestmark = pytest.mark.usefixtures("quiet_progress")
 
 # Two arms that are the same, and the controls of a plan, fewer than a chapter's.
-TWINS = [Arm(name, file="tests/helpers/hostile_arms.py", function="fine") for name in "ab"]
+TWINS = [hostile("fine", name) for name in "ab"]
 RESTARTS = 10
 
 

@@ -1,7 +1,6 @@
 """Interpreters that are not what they seem are refused, and not measured as something else."""
 
 import json
-import subprocess
 
 import pytest
 
@@ -11,6 +10,7 @@ from ffilab.run.paths import ROOT
 from ffilab.setup import environments, installed, interpreters
 from ffilab.setup.catalogue import BY_LABEL
 from tests.helpers import fake_source
+from tests.helpers.environment import ran, script
 
 GIL, FREE = BY_LABEL["3.14"], BY_LABEL["3.14t"]
 
@@ -19,11 +19,8 @@ def wrapper(folder, **lies):
     """An executable that answers the probe with lies and is 3.14 in all else."""
     facts = {**interpreters.probe(fake_source.real()), **lies}
     (folder / "said.json").write_text(json.dumps(facts))
-    path = folder / "python3.14"
     asks = f'case "$*" in *config_args*) cat "{folder}/said.json"; exit ;; esac'
-    path.write_text(f'#!/bin/sh\n{asks}\nexec {fake_source.real()} "$@"\n')
-    path.chmod(0o755)
-    return str(path)
+    return str(script(folder / "python3.14", f'{asks}\nexec {fake_source.real()} "$@"'))
 
 
 @pytest.mark.parametrize(
@@ -47,11 +44,8 @@ def test_an_unsuitable_interpreter_is_refused_with_the_reason(tmp_path, lies, re
 def test_the_probe_is_answered_truly(interpreter):
     facts = interpreters.probe(str(installed.load(interpreter).python))
     assert set(facts) == interpreters.FIELDS
-    assert facts["version"] == "3.14"
-    assert facts["free_threaded"] == interpreter.free_threaded
-    assert facts["debug"] is False
-    assert facts["lacking"] == []
-    assert facts["implementation"] == "cpython"
+    sound = {"version": "3.14", "debug": False, "lacking": [], "implementation": "cpython"}
+    assert facts == facts | sound | {"free_threaded": interpreter.free_threaded}
     assert interpreters.suits(facts, interpreter)
     assert not interpreters.suits(facts, interpreters.Interpreter(interpreter.version, not interpreter.free_threaded))
 
@@ -83,13 +77,9 @@ def test_what_is_no_python_is_named(tmp_path, text):
 
 
 def test_a_chapter_ends_if_the_gil_is_not_as_it_needs_it():
-    answer = subprocess.run(
-        [installed.load(FREE).python, "-c", "from ffilab.page.chapter import assert_gil; assert_gil(False)"],
-        env={"PYTHON_GIL": "1", "PYTHONPATH": str(ROOT), "HOME": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    code = "from ffilab.page.chapter import assert_gil; assert_gil(False)"
+    surroundings = {"PYTHON_GIL": "1", "PYTHONPATH": str(ROOT), "HOME": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1"}
+    answer = ran(installed.load(FREE).python, "-c", code, env=surroundings, timeout=60)
     assert answer.returncode == 1
     assert "the GIL of this interpreter is on, and the chapter needs it otherwise" in answer.stderr
     assert_gil(True)

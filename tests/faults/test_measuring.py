@@ -6,9 +6,10 @@ from collections import Counter
 import pytest
 
 from ffilab.measure import runner, workers
-from ffilab.measure.plan import Arm, plan
+from ffilab.measure.plan import plan
 from ffilab.setup.catalogue import GIL
 from tests.helpers import small
+from tests.helpers.of_chapter import hostile
 
 
 @pytest.mark.parametrize(
@@ -29,8 +30,7 @@ from tests.helpers import small
 @pytest.mark.usefixtures("quiet_progress", "quiet_machine")
 def test_a_worker_that_fails_costs_one_restart(smoke, tmp_path, monkeypatch, action, reason):
     monkeypatch.setattr(workers, "TIMEOUT_S", 4)
-    given = {"marker": str(tmp_path / "marker"), "action": action}
-    arms = [Arm(action, file="tests/helpers/hostile_arms.py", function="once", arguments=given)]
+    arms = [hostile("once", marker=str(tmp_path / "marker"), action=action)]
     record = runner.run(plan("faults", arms, [GIL], smoke, 1, False), tmp_path / "run")
     (failure,) = record.failures
     assert reason in failure["reason"]

@@ -18,6 +18,7 @@ from ffilab.run.errors import UserError
 from ffilab.setup import build, environments, installed, interpreters, sources
 from ffilab.setup.catalogue import BY_LABEL, CHAPTER_PAIR, SOURCES, Request
 from tests.helpers import fake_source
+from tests.helpers.environment import script
 from tests.helpers.small import disk as disk_in_memory
 
 GIL = BY_LABEL["3.14"]
@@ -236,11 +237,8 @@ def test_nothing_is_asked_of_the_network_for_what_the_cache_holds(monkeypatch):
 
 def test_a_failed_download_is_remembered_for_a_day_but_for_what_is_required(monkeypatch, tmp_path):
     asked = tmp_path / "asked"
-    uv = tmp_path / "uv"
-    uv.write_text(
-        f'#!/bin/sh\ncase "$*" in *install*) echo "$*" >>{asked}; echo "error: no route" >&2 ;; esac\nexit 1\n'
-    )
-    uv.chmod(0o755)
+    refuses = f'case "$*" in *install*) echo "$*" >>{asked}; echo "error: no route" >&2 ;; esac\nexit 1'
+    uv = script(tmp_path / "uv", refuses)
     monkeypatch.setattr(interpreters, "uv", lambda: str(uv))
     monkeypatch.setattr(build, "build", lambda one, number=1: Path("x"))
     monkeypatch.setattr(shutil, "which", lambda name: None)

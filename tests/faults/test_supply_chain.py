@@ -23,7 +23,7 @@ from ffilab.run.subprocesses import group
 from ffilab.setup import installed, interpreters, layout_pool
 from ffilab.setup.catalogue import CHAPTER_PAIR, SOURCES
 from tests.helpers import small
-from tests.helpers.environment import clean_environment
+from tests.helpers.environment import clean_environment, ran
 
 PIN = re.compile(r"^([A-Za-z0-9][\w.\-]*)(?:\[[\w,\-]+\])?==([^\s;\\]+)", re.M)
 
@@ -80,7 +80,7 @@ def test_a_wheel_with_other_bytes_than_the_locked_ones_is_refused(tmp_path, tool
 
     def install(lock):
         text.write_text(f"{lock}\n")
-        return subprocess.run([*front, *more], capture_output=True, text=True, env=clean_environment())
+        return ran(*front, *more, env=clean_environment())
 
     for lock in ("ffilab-probe==1.0 --hash=sha256:" + "0" * 64, "ffilab-probe==1.0"):
         answer = install(lock)

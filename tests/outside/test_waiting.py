@@ -23,14 +23,8 @@ RUNS = 2
 
 def play(label, function, cells, by=experiment.outcomes, limit_s=10.0):
     """Rows of a scene, with a limit that a busy machine keeps."""
-    fixed = {
-        "folder": experiment.FOLDER,
-        "code": source_of(scene=function),
-        "runs": RUNS,
-        "limit_s": limit_s,
-        "at_once": 4,
-    }
-    return outcome_of(label, by, {**fixed, "cells": cells}).result
+    scene = {"folder": experiment.FOLDER, "code": source_of(scene=function), "cells": cells}
+    return outcome_of(label, by, {**scene, "runs": RUNS, "limit_s": limit_s, "at_once": 4}).result
 
 
 def child(code, limit_s=30):
