@@ -2,6 +2,8 @@
 speed."""
 
 import json
+import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -252,6 +254,8 @@ def test_what_each_verdict_says(given, said):
 
 def test_a_record_gives_the_same_answer_again(tmp_path):
     record = result(base=0.26, **TWO)
+    few = replace(processes(1.0, times=1)[0], alone=(math.nan, 1.0))
+    record.arms["too few slices"] = [few]
     record.save(tmp_path / "record.json")
     again = Scaling.read(tmp_path / "record.json")
     assert str(again) == str(record)
