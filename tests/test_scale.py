@@ -61,6 +61,7 @@ def test_two_processes_have_no_interval():
         (arms(0.3), rules.HELD),
         (arms(1.2), rules.HELD),
         (arms(4000), rules.ERROR),
+        (arms([one for ratio in (2.5, 4, 8) for one in processes(ratio, times=1)]), "open"),
         ({rules.DISTURBED: processes(1.0)}, rules.MACHINE),
         ({rules.DISTURBED: processes(1.0, lost=60)}, "open"),
         ({rules.DISTURBED: processes(1.0, times=2)}, "open"),
