@@ -2,6 +2,8 @@
 speed."""
 
 import json
+import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -59,6 +61,7 @@ def test_two_processes_have_no_interval():
         (arms(0.3), rules.HELD),
         (arms(1.2), rules.HELD),
         (arms(4000), rules.ERROR),
+        (arms([one for ratio in (2.5, 4, 8) for one in processes(ratio, times=1)]), "open"),
         ({rules.DISTURBED: processes(1.0)}, rules.MACHINE),
         ({rules.DISTURBED: processes(1.0, lost=60)}, "open"),
         ({rules.DISTURBED: processes(1.0, times=2)}, "open"),
@@ -252,6 +255,8 @@ def test_what_each_verdict_says(given, said):
 
 def test_a_record_gives_the_same_answer_again(tmp_path):
     record = result(base=0.26, **TWO)
+    few = replace(processes(1.0, times=1)[0], alone=(math.nan, 1.0))
+    record.arms["too few slices"] = [few]
     record.save(tmp_path / "record.json")
     again = Scaling.read(tmp_path / "record.json")
     assert str(again) == str(record)

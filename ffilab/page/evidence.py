@@ -99,6 +99,7 @@ def scale_page(sessions: list[dict]) -> str:
         study=STUDY,
         sessions=list(newest.values()),
         said=said,
+        enough=lambda row: ", ".join(how for how, _, is_enough in row["cures"] if is_enough) or "nothing alone",
         ratio=lambda found: "{:.2f} [{:.2f}, {:.2f}]".format(*found) if found else "",
         middle=lambda session: statistics.median(row["seconds"] for row in session["runs"]),
         longest=lambda session: max(row["seconds"] for row in session["runs"]),

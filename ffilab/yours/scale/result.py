@@ -2,6 +2,7 @@
 
 import html
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -234,7 +235,7 @@ class Scaling:
         """All that was measured and seen, and the answer; `read` takes it back."""
         found = {"verdict": self.verdict, "kinds": self.kinds, "culprits": [asdict(one) for one in self.culprits]}
         found |= {"ratio": asdict(self.ratio), "ceiling": asdict(self.ceiling), "control": asdict(self.control)}
-        return json.dumps({**asdict(self), "found": found}) + "\n"
+        return json.dumps(strict({**asdict(self), "found": found}), allow_nan=False) + "\n"
 
     def save(self, path: str | Path) -> None:
         """Write the record as JSON."""
@@ -264,8 +265,23 @@ CODE = (rules.COUNTS, rules.SECTION, rules.LOCK, rules.C_LIBRARY)
 
 def process(one: dict[str, Any]) -> Process:
     """From a record, which has lists where a process has tuples."""
-    fields: dict[str, Any] = {**one, **{key: tuple(one[key]) for key in ("alone", "together", "rates")}}
+    threads = {key: tuple(map(known, one[key])) for key in ("alone", "together", "rates")}
+    fields: dict[str, Any] = {**one, **threads}
     return Process(**fields)
+
+
+def known(number: float | None) -> float:
+    """What `strict` made null is not known."""
+    return math.nan if number is None else number
+
+
+def strict(value):
+    """As JSON has it, which knows no NaN and no infinity: null in their place."""
+    if isinstance(value, dict):
+        return {key: strict(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [strict(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def text(interval: Interval) -> str:

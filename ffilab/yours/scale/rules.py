@@ -114,7 +114,8 @@ def verdict(arms: Arms, threads: int) -> str:
         return MACHINE if above(value(arms, DISTURBED), limit) == NO and not busy(arms) else OPEN
     if any(one.gil for one in arms[BASE]):
         return GIL
-    if above(base, IMPOSSIBLE * threads) == YES:
+    impossible = above(base, IMPOSSIBLE * threads)
+    if impossible == YES:
         return ERROR
     if above(value(arms, CONTROL), limit) != YES:
         # Of what was disturbed nothing is said.
@@ -123,7 +124,7 @@ def verdict(arms: Arms, threads: int) -> str:
     if said == YES:
         # Waits that are rare and long are in no middle slice.
         rare = above(throughput(arms[BASE]), limit) == NO and above(throughput(arms[CONTROL]), limit) == YES
-        said = HELD if rare else FINE
+        said = HELD if rare else FINE if impossible == NO else OPEN
     elif above(value(arms, PROCESSES), limit) == NO and larger(value(arms, PROCESSES), base) != YES:
         return BANDWIDTH
     elif larger(value(arms, PROCESSES), base) == YES:
