@@ -113,7 +113,8 @@ def cured(case: dict, python: Installed, folder: Path) -> dict:
     """A public case: what it says of it, and what two threads do with the cure that it names."""
     here = asked({**case, "verdict": "held back"}, python, folder)
     there = asked({**case, "statement": case["cured"], "verdict": "scales"}, python, folder)
-    return {**here, "where": case.get("where", ""), "cure": case["cure"], "cured": there["ratio"], "cures": here["cures"]}
+    told = {"where": case.get("where", ""), "cure": case["cure"], "cured": there["ratio"]}
+    return {**here, **told, "cures": here["cures"]}
 
 
 @contextmanager

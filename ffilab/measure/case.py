@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from ffilab.measure.source import source_of
-from ffilab.measure.workers import AS_A_MODULE
+from ffilab.measure.workers import WORKER
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT, resolved, why_not_built, without_paths
 from ffilab.run.subprocesses import group, measured
@@ -92,7 +92,7 @@ class Case(Repeated):
         # inherited.
         apart = ["-s", "-P"] if any(name.startswith("PYTHON") for name in self.environment) else ["-I"]
         file = ROOT / self.file if self.file else source_of(**{self.what[1]: self.function})
-        return [layout.python, *apart, *AS_A_MODULE, "case", file, self.what[1], arguments]
+        return [layout.python, *apart, WORKER, "case", file, self.what[1], arguments]
 
     def run(self, seed: int = 0, layout: Layout | None = None) -> Outcome:
         layout = layout or as_installed(self.interpreter)

@@ -271,11 +271,7 @@ def marked(orders):
     print(json.dumps(list(made)))
 
 
-def main():
-    {"serve": serve, "case": case, "arm": arm, "memory": memory, "marked": marked}[sys.argv[1]](*sys.argv[2:])
-
-
 if __name__ == "__main__":
     # What lies beside this file is no module of a reader's. -P and -I see to it, but -P came with Python 3.11.
     sys.path[:] = [folder for folder in sys.path if folder != os.path.dirname(__file__)]
-    main()
+    {"serve": serve, "case": case, "arm": arm, "memory": memory, "marked": marked}[sys.argv[1]](*sys.argv[2:])

@@ -19,9 +19,6 @@ from ffilab.setup.installed import Installed
 from ffilab.setup.layouts import Layout, as_installed
 
 WORKER = Path(__file__).with_name("worker.py")
-# It need not be compiled each time then, which takes milliseconds: bytecode is kept of a module, and of no script.
-START = "import sys; sys.path.insert(0, sys.argv.pop(1)); import worker; del sys.path[0]; worker.main()"
-AS_A_MODULE = ("-c", START, WORKER.parent)
 # To make arms, and for a batch; longer where a run may last longer.
 TIMEOUT_S = 60
 # Of what a process prints so much is kept.
