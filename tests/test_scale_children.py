@@ -23,6 +23,7 @@ from tests.helpers.scaling import processes
 from tests.helpers.undeclared import undeclared
 
 CHILD = ROOT / "ffilab/yours/scale/ffilab_child"
+TWO_CORES = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="threads need a core each")
 
 
 # ---- mistakes ----
@@ -40,8 +41,16 @@ def test_a_version_that_is_not_known_is_refused(monkeypatch):
         asking.python_of("newer")
 
 
-@pytest.mark.parametrize(("threads", "said"), [(1, "say 2 or more"), (10_000, "or fewer")])
-def test_threads_need_cores(threads, said):
+@pytest.mark.parametrize(
+    ("threads", "ours", "said"),
+    [
+        (1, {0, 1}, "say 2 or more"),
+        (3, {0, 1}, "2 cores: say 2 or fewer"),
+        (2, {0}, "one core, on which threads take turns"),
+    ],
+)
+def test_threads_need_cores(threads, ours, said, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: ours)
     with pytest.raises(UserError, match=said):
         asking.cores(threads)
 
@@ -75,6 +84,7 @@ def asker(tmp_path, statement, setup=""):
         ("import time; time.sleep(1.1)", "one pass takes 1.1 s: give a smaller piece"),
     ],
 )
+@TWO_CORES
 def test_a_statement_that_cannot_be_run_is_told(statement, said, tmp_path):
     with pytest.raises(UserError, match=said):
         asker(tmp_path, statement).ask("measure")
@@ -113,6 +123,7 @@ def test_the_walk_gives_names_that_a_reader_would_type():
     assert "constant 2.5" in found
 
 
+@TWO_CORES
 def test_a_real_sweep_sees_what_is_counted_and_locked(tmp_path):
     said = asker(tmp_path, "l[0]", "class V: pass\nl = [V()]").ask("watch", seconds=0.15)
     assert {"l", "l[0]"} <= {one["name"] for one in said["statement counts"]["seen"]}
@@ -123,6 +134,7 @@ def test_a_real_sweep_sees_what_is_counted_and_locked(tmp_path):
     assert "L" in {one["name"] for one in said["statement lock"]["seen"]}
 
 
+@TWO_CORES
 def test_arms_do_what_they_say(tmp_path):
     """A child that made its suspects immortal, deferred or copied them still runs, and answers with rows."""
     one = asker(tmp_path, "l[0]", "class V: pass\nl = [V()]")
@@ -143,11 +155,13 @@ def test_arms_do_what_they_say(tmp_path):
         assert all(said["rows"]), how
 
 
+@TWO_CORES
 def test_constants_are_those_that_an_import_reads_back(tmp_path):
     said = asker(tmp_path, "sin(1.0)", "from math import sin").ask("watch", seconds=0.05)
     assert "constant 1.0" not in {one["name"] for one in said["statement counts"]["seen"]}
 
 
+@TWO_CORES
 def test_the_module_that_brings_the_gil_back_is_named(tmp_path):
     undeclared(tmp_path, "undeclared")
     one = asker(tmp_path, "pass", f"import sys; sys.path.append({str(tmp_path)!r}); import undeclared")
@@ -158,6 +172,7 @@ def test_the_module_that_brings_the_gil_back_is_named(tmp_path):
 
 
 @pytest.mark.full
+@TWO_CORES
 def test_a_real_diagnosis(tmp_path):
     """It answers, whatever this machine lets it see, and its record reads back."""
     found = ffilab.scale("l[0]", "class V: pass\nl = [V()]", python=load(BY_LABEL[FREE_THREADED]).python, quiet=True)
@@ -169,6 +184,7 @@ def test_a_real_diagnosis(tmp_path):
 
 
 @pytest.mark.full
+@TWO_CORES
 def test_the_command_on_a_real_statement(tmp_path):
     program = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from ffilab.yours.command import main; main()"
     words = ["--python", load(BY_LABEL[FREE_THREADED]).python, "--time", "5s", "--json", tmp_path / "x.json", "[]"]

@@ -50,6 +50,10 @@ def cores(threads: int) -> list[int]:
     ours = sorted(os.sched_getaffinity(0))
     if threads < 2:
         raise UserError(f"--threads is {threads}: say 2 or more.")
+    if len(ours) < 2:
+        raise UserError(
+            "This process may use one core, on which threads take turns: run it where there are two or more."
+        )
     if threads > len(ours):
         raise UserError(
             f"--threads is {threads}, and this process may use {len(ours)} cores: say {len(ours)} or fewer."
