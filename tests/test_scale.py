@@ -228,6 +228,9 @@ def test_the_answer_comes_first_and_names_what_was_tried():
     said = str(result(base=0.26, **TWO))
     assert said.startswith("Held back by the reference counts of `l` and `l[0]`: with all immortal 1.97 [")
     assert "left out 0.33 and 0.31" in said
+    alone = str(result(base=0.38, all_immortal=1.97, **{"all_immortal_but_l": 0.74, "all_immortal_but_l[0]": 1.97}))
+    assert alone.startswith("Held back by the reference counts of `l`: with all that moved immortal 1.97 [")
+    assert "; with all but it 0.74.\n" in alone
     assert "immortal objects, made so in C: 1.97" in said
     assert repr(result(base=0.26, **TWO)).startswith("<Scaling 'l[0]': 0.26 [")
     assert result(base=0.26, **TWO).kinds == [rules.COUNTS]

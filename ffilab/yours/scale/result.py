@@ -170,12 +170,14 @@ class Scaling:
         """What was tried of a kind."""
         those = [one for one in found if one.kind == kind]
         if kind == rules.COUNTS and rules.IMMORTAL in self.arms:
-            lost = [one.without for one in those if one.without]
-            left = (
-                f"; with one of them left out {wording.listed([f'{each.value:.2f}' for each in lost])}" if lost else ""
-            )
-            those_all = "all" if len(those) > 1 else "it"
-            return f": with {those_all} immortal {text(rules.value(self.arms, rules.IMMORTAL))}{left}"
+            cured = text(rules.value(self.arms, rules.IMMORTAL))
+            lost = wording.listed([f"{one.without.value:.2f}" for one in those if one.without])
+            if not lost:
+                return f": with {'all' if len(those) > 1 else 'it'} immortal {cured}"
+            # One alone was left out of several that moved.
+            if len(those) == 1:
+                return f": with all that moved immortal {cured}; with all but it {lost}"
+            return f": with all immortal {cured}; with one of them left out {lost}"
         if kind in (rules.SECTION, rules.LOCK):
             copied = f"; with a copy for each thread {text(rules.value(self.arms, rules.COPY))}"
             return f" ({those[0].status})" + (copied if rules.COPY in self.arms else "; no copy could be tried")
