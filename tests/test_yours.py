@@ -291,7 +291,7 @@ def test_the_worker_is_python_of_the_oldest_that_is_measured():
 def test_what_draws_pages_is_not_asked_for():
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); import ffilab; from ffilab.yours import command; "
-        "ffilab.compare; ffilab.Result"
+        "ffilab.compare; ffilab.Result; ffilab.scale"
     )
     code += "; print(*{'pandas', 'rich', 'seaborn', 'fastjsonschema'} & set(sys.modules))"
     assert subprocess.check_output([sys.executable, "-I", "-c", code, str(ROOT)], text=True) == "\n"
@@ -320,6 +320,8 @@ def test_the_wheel_works_in_an_environment_of_its_own(tmp_path):
     run(UV, "venv", "--quiet", "--python", sys.executable, "fresh")
     run(UV, "pip", "install", "--quiet", "--python", "fresh", wheel)
     assert "times as fast" in run("fresh/bin/ffilab", "time", "--time", "0", "pass", "sum(range(999))")
+    free_threaded = load(BY_LABEL[FREE_THREADED]).python
+    assert "2 threads; " in run("fresh/bin/ffilab", "scale", "--python", free_threaded, "--time", "2s", "abs(-1)")
     script = "from ffilab import compare; print(list(compare(['1', '2'], seconds=0, quiet=True).ratios))"
     assert run("fresh/bin/python", "-c", script) == "['2']\n"
 

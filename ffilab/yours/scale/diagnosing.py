@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ffilab.judge.estimates import MIN_VALUES
 from ffilab.judge.rules import OPEN
+from ffilab.measure.reporting import Reporter
 from ffilab.run.errors import UserError
-from ffilab.run.progress import step
 from ffilab.yours.scale import rules
 from ffilab.yours.scale.asking import Asker, cores, python_of
 from ffilab.yours.scale.result import Scaling
@@ -59,8 +59,8 @@ def scale(
             if quiet:
                 diagnosis.run()
             else:
-                with step(f"{threads} threads") as shown:
-                    diagnosis.show = lambda what: shown.update((time.monotonic() - began) / seconds, what)
+                with Reporter(f"{threads} threads", 1, seconds) as reporter:
+                    diagnosis.show = reporter.advance
                     diagnosis.run()
         except KeyboardInterrupt:
             if len(record.arms.get(rules.BASE, ())) < MIN_VALUES:
