@@ -9,6 +9,7 @@ import sys
 import tempfile
 import tomllib
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 
 from ffilab.judge.rules import OPEN
@@ -16,9 +17,9 @@ from ffilab.run import machine
 from ffilab.run.errors import UserError
 from ffilab.run.paths import NATIVE_OUT, ROOT
 from ffilab.run.progress import say
+from ffilab.setup import interpreters
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED
 from ffilab.setup.installed import Installed, load, soabi
-from ffilab.yours.scale import asking
 from ffilab.yours.scale.diagnosing import scale
 from ffilab.yours.scale.result import Scaling
 from ffilab.yours.scale.rules import UNSEEN
@@ -28,11 +29,10 @@ SPECIMENS = ROOT / "studies" / "scale_specimens.toml"
 # Runs of statements with nothing to find, in which no name is right.
 SILENT_RUNS = 40
 PARTS = ("idle", "silent", "loaded", "cases")
-# A module in C that does not say that it can do without the GIL.
 UNDECLARED = """
 #include <Python.h>
-static PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "undeclared"};
-PyMODINIT_FUNC PyInit_undeclared(void) { return PyModuleDef_Init(&definition); }
+static PyModuleDef definition = {{PyModuleDef_HEAD_INIT, .m_name = "{name}"}};
+PyMODINIT_FUNC PyInit_{name}(void) {{ return PyModuleDef_Init(&definition); }}
 """
 
 
@@ -40,13 +40,15 @@ def specimens(kind: str = "specimen") -> list[dict]:
     return tomllib.loads(SPECIMENS.read_text())[kind]
 
 
-def compiled(folder: Path, python: Installed) -> None:
-    """Build the module that turns the GIL on."""
-    asked = "import sysconfig; print(sysconfig.get_path('include'))"
-    include = subprocess.check_output([python.python, "-c", asked], text=True).strip()
-    (folder / "undeclared.c").write_text(UNDECLARED)
-    options = ["-shared", "-fPIC", f"-I{include}", "undeclared.c", "-o", f"undeclared.{soabi(python)}.so"]
+def undeclared(folder: Path, name: str) -> str:
+    """Compile into a folder, for the free-threaded build of the chapter pair, a module in C that does not say that it
+    can do without the GIL: importing it turns the GIL on. Return that Python."""
+    python = str(load(BY_LABEL[FREE_THREADED]).python)
+    include = interpreters.probe(python)["include"]
+    (folder / f"{name}.c").write_text(UNDECLARED.format(name=name))
+    options = ["-shared", "-fPIC", f"-I{include}", f"{name}.c", "-o", f"{name}.so"]
     subprocess.run([*machine.compiler().split(), *options], cwd=folder, check=True)
+    return python
 
 
 def matches(wanted: str | list[str], name: str) -> bool:
@@ -84,14 +86,14 @@ def judged(specimen: dict, found: Scaling) -> dict:
     }
 
 
-def asked(specimen: dict, python: Installed, folder: Path) -> dict:
-    """One diagnosis, judged."""
+def asked(specimen: dict, python: Installed, folder: Path, hurry: bool = True) -> dict:
+    """One diagnosis, judged. hurry: as of `scale`."""
     places = {"{built}": str(NATIVE_OUT / "boundary" / soabi(python)), "{undeclared}": str(folder)}
     setup = specimen.get("setup", "")
     for word, place in places.items():
         setup = setup.replace(word, place)
     try:
-        found = judged(specimen, scale(specimen["statement"], setup, python=python.python, quiet=True))
+        found = judged(specimen, scale(specimen["statement"], setup, python=python.python, quiet=True, hurry=hurry))
     except UserError as error:
         found = {"name": specimen["name"], "after_rules": bool(specimen.get("after_rules")), "verdict": "refused"}
         found |= {
@@ -153,11 +155,11 @@ def main(budget: str, part: str = "idle") -> None:
         silent = [specimen for specimen in those if specimen["verdict"] == "scales"]
         those = [silent[number % len(silent)] for number in range(SILENT_RUNS)]
     elif part == "loaded":
-        asking.HURRY, those = False, those[::4]
+        one, those = partial(asked, hurry=False), those[::4]
     elif part == "cases":
         one, those = cured, specimens("case")
     with tempfile.TemporaryDirectory() as scratch, busy_loop() if part == "loaded" else nullcontext():
-        compiled(Path(scratch), python)
+        undeclared(Path(scratch), "undeclared")
         session = {"part": part, "machine": machine.facts(), "load": os.getloadavg()[0], "runs": []}
         for specimen in those:
             session["runs"].append(one(specimen, python, Path(scratch)))

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from ffilab.run.paths import ROOT
+from studies.scale import undeclared
 from tests.helpers.environment import ran
-from tests.helpers.undeclared import undeclared
 
 PAGE = (ROOT / "book" / "it_says.md").read_text()
 SYMPTOMS = dict(re.findall(r"^\(says-[\w-]+\)=\n## (.*?)\n(.*?)(?=^\(says-|^## And may I)", PAGE, re.M | re.S))

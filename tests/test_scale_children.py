@@ -18,9 +18,9 @@ from ffilab.setup.installed import load
 from ffilab.yours.scale import asking, command, diagnosing, rules
 from ffilab.yours.scale.ffilab_child import names
 from ffilab.yours.scale.result import Scaling
+from studies.scale import undeclared
 from tests.helpers.environment import clean_environment
 from tests.helpers.scaling import processes
-from tests.helpers.undeclared import undeclared
 
 CHILD = ROOT / "ffilab/yours/scale/ffilab_child"
 TWO_CORES = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="threads need a core each")

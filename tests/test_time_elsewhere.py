@@ -25,8 +25,8 @@ from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from ffilab.setup.installed import load
 from ffilab.yours import benchmarks, beside, command, comparing, pythons
 from ffilab.yours.amounts import SECONDS
+from studies.scale import undeclared
 from tests.helpers.environment import clean_environment
-from tests.helpers.undeclared import undeclared
 
 PYTHON = sys.executable
 

@@ -88,9 +88,6 @@ def time(
 
     Modules are found in the environment, then in this folder. PYTHONPATH and other variables PYTHON… do not count.
     """
-    # Whatever the terminal lacks: the result is not lost for a character.
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
     from ffilab.yours.benchmarks import arms_of
 
     arms = arms_of(statements, "\n".join(setup), file, names)
@@ -174,6 +171,9 @@ def run(verbs: click.Group, stopped: str, mistake: int) -> None:
         sys.stderr.write(f"ffilab: {sentence}\n")
         sys.exit(mistake)
 
+    # Whatever the terminal lacks: the result is not lost for a character.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     interrupts = []
 
     def interrupted(number, frame):

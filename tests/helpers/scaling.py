@@ -43,7 +43,7 @@ def moved(*names, kind="counts", sweeps=100, times=60, idle=()):
 
     def sweep(those):
         seen = [dict(name=name, named=True, status="counted", changed=times, apart=0) for name in those]
-        return {"sweeps": sweeps, "objects": 1000, "seen": seen}
+        return {"sweeps": sweeps, "seen": seen}
 
     nothing = {f"{run} {each}": sweep(()) for run in ("pass", "statement") for each in ("counts", "mutex", "lock")}
     return {**nothing, f"statement {kind}": sweep([*names, *idle]), f"pass {kind}": sweep(idle)}

@@ -19,8 +19,6 @@ from ffilab.yours.scale.slices import Process, process_of
 KNOWN = ("3.13", "3.14", "3.15")
 CHILD = "import sys; sys.path.insert(0, sys.argv.pop(1)); from ffilab_child.main import main; sys.path.pop(0); main()"
 TIMEOUT_S = 60
-# May processes come before other work of the machine, where that is allowed? A study of busy machines says no.
-HURRY = True
 # The number of the call in which a thread waits for a lock.
 FUTEX = {"x86_64": 202, "aarch64": 98}
 
@@ -63,7 +61,10 @@ def cores(threads: int) -> list[int]:
 
 @dataclass
 class Asker:
-    """Asks processes of one Python about one statement. folder: for their answers."""
+    """Asks processes of one Python about one statement.
+
+    folder: for their answers. hurry: whether they come before other work of the machine, where that is allowed.
+    """
 
     python: Path
     statement: str
@@ -71,6 +72,7 @@ class Asker:
     file: str | None
     threads: int
     folder: Path
+    hurry: bool = True
     # One arm's time in one process, in seconds.
     seconds: float = 0.2
 
@@ -92,7 +94,7 @@ class Asker:
             "cpus": self.cpus,
             "path": self.path,
             "idle_share": 1,
-            "hurry": HURRY,
+            "hurry": self.hurry,
             "futex": FUTEX.get(platform.machine(), -1),
             "answer": str(answer),
             **how,

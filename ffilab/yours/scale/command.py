@@ -1,6 +1,5 @@
 """`ffilab scale`: what holds my threads back? On the command line."""
 
-import io
 import sys
 
 import click
@@ -42,8 +41,6 @@ def scale(statement, setup, python, file, threads, seconds, record, limit):
     It runs in processes of their own, as often as it likes: give it work that can be repeated. The number of the thread
     is ffilab_thread.
     """
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
     if limit is not None and not 0 < limit < float("inf"):
         raise UserError(f"--fail-below is {limit:g}: say how many times the work of one, as in 1.5.")
     if record:

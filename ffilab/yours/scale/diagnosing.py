@@ -34,6 +34,7 @@ def scale(
     threads: int = 2,
     seconds: float = 60.0,
     quiet: bool = False,
+    hurry: bool = True,
 ) -> Scaling:
     """How much more work do several threads do than one, and what holds them back? Returns a `Scaling`.
 
@@ -42,6 +43,7 @@ def scale(
     python: a free-threaded CPython, by its path, name on PATH or environment; this one, if none is given. file: a file
     whose names statement and setup may use.
     threads: how many, at most as many as there are cores. seconds: end after this time, also if it is open then.
+    hurry: whether root's processes come before other work of the machine.
     Raises UserError, in one sentence, where something cannot be measured. After Ctrl-C the result is of what there is.
     """
     if not statement.strip():
@@ -51,7 +53,7 @@ def scale(
     folder = Path(tempfile.mkdtemp(prefix="ffilab-"))
     try:
         path = str(Path(file).absolute()) if file else None
-        asker = Asker(found.python, statement, setup, path, threads, folder)
+        asker = Asker(found.python, statement, setup, path, threads, folder, hurry)
         record = Scaling(statement, label, threads)
         diagnosis = Diagnosis(asker, record, time.monotonic() + seconds)
         began = time.monotonic()
@@ -117,7 +119,7 @@ class Diagnosis:
         return self.has_time() and 0 < len(self.record.arms.get(name, ())) < ENOUGH
 
     def run(self) -> None:
-        self.asker.ask("measure", seconds=0)  # a mistake is told at once, and bytecode is written
+        self.asker.ask("measure", seconds=0)  # a mistake is told at once
         for _ in range(OF_BASE):
             self.round()
         while self.record.verdict == OPEN and self.has_time() and len(self.record.arms.get(rules.BASE, ())) < AT_MOST:

@@ -117,7 +117,7 @@ def planned(loops, job):
     # Each alone and all together, twice at least, after the warm-up.
     count = WARM_UP + max(2 * (len(loops) + 1), int(job["seconds"] * 1e9 / length))
     start = time.perf_counter_ns() + 5_000_000
-    plan = {"start": start, "length": length, "count": count, "workers": len(loops), "sizes": sizes, "lone": lone}
+    plan = {"start": start, "length": length, "count": count, "workers": len(loops), "sizes": sizes}
     return {**plan, "cpus": job["cpus"]}
 
 
@@ -159,7 +159,7 @@ def in_processes(loops, job):
 
 
 def loops_of(job, names):
-    """A loop for each thread, and the walk of the first one's names."""
+    """A loop for each thread."""
     count, statement = job["threads"], job["statement"]
     first = made(CONTROL if job.get("control") else statement, names, job.get("local", ()))
     if job.get("control"):

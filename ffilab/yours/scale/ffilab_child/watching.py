@@ -12,8 +12,8 @@ from .objects import IMMORTAL, Head, byte_of_lock, head, immortalize, in_thread,
 from .running import SLICE, calibrated, made
 
 
-def turning(loop, cpu, others=0):
-    """Start threads that run the loop until what is returned is called."""
+def turning(loop, cpu):
+    """Start a thread that runs the loop until what is returned is called."""
     ended, size = [], in_thread(calibrated, loop, 2 * SLICE)[0]
 
     def run():
@@ -21,15 +21,13 @@ def turning(loop, cpu, others=0):
         while not ended:
             loop(itertools.repeat(None, size), 0)
 
-    threads = [threading.Thread(target=run, daemon=True) for _ in range(1 + others)]
-    for thread in threads:
-        thread.start()
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
     time.sleep(0.02)
 
     def stop():
         ended.append(True)
-        for thread in threads:
-            thread.join()
+        thread.join()
 
     return stop
 
@@ -56,12 +54,12 @@ def watched(job, names):
     """What one thread counts and locks, of all that the collector reaches: while `pass` runs, then the statement."""
     loop = made(job["statement"], names)
     idle = made("pass", {})
-    named = {id(thing): name for name, thing in walk(loop).items()}
-    for thing in chosen(job.get("immortal", ()), walk(loop)):
+    walked = walk(loop)
+    named = {id(thing): name for name, thing in walked.items()}
+    for thing in chosen(job.get("immortal", ()), walked):
         immortalize(thing)
     in_thread(calibrated, loop)
-    things = list(reachable().values())
-    things += [thing for thing in walk(loop).values() if id(thing) not in {id(other) for other in things}]
+    things = list((reachable() | {id(thing): thing for thing in walked.values()}).values())
     locks = [thing for thing in things if type(thing).__name__ in ("lock", "RLock")]
     counted = [thing for thing in things if head(thing).local != IMMORTAL]
     held = [thing for thing in things if not isinstance(thing, ATOMS)]
@@ -87,7 +85,6 @@ def watched(job, names):
                 )
             answer[f"{running} {kind}"] = {
                 "sweeps": sweeps,
-                "objects": len(those),
                 "seen": [
                     {
                         "name": named.get(id(those[number]), described(those[number])),
