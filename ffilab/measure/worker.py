@@ -1,13 +1,13 @@
 """The worker side of every measurement: what runs inside a measured process.
 
-Standard library only, no thread, no import of ours: it runs on every interpreter as a plain file.
+Standard library only, no thread, no import of ours: start_worker.py runs it on every interpreter.
 
-    worker.py serve IN OUT                        time arms on demand, over two file descriptors
-    worker.py case FILE FUNCTION ARGUMENTS        call one function; its result is the last line of the output. FILE may
-                                                  be a source instead, of more than one line
-    worker.py arm ARM A B                         make one arm, run A loops, then B: what perf looks at
-    worker.py memory ARM KIND                     make one arm and run it once: bytes at the peak
-    worker.py marked ORDERS                       many arms one after the other, for callgrind
+    start_worker.py serve IN OUT                        time arms on demand, over two file descriptors
+    start_worker.py case FILE FUNCTION ARGUMENTS        call one function; its result is the last line of the output.
+                                                        FILE may be a source instead, of more than one line
+    start_worker.py arm ARM A B                         make one arm, run A loops, then B: what perf looks at
+    start_worker.py memory ARM KIND                     make one arm and run it once: bytes at the peak
+    start_worker.py marked ORDERS                       many arms one after the other, for callgrind
 
 ARGUMENTS is a JSON object, and so is ARM: the arguments of `make`. `serve` speaks JSON lines, on descriptors of its
 own, so that nothing an arm prints can be mistaken for an answer:
@@ -32,8 +32,6 @@ It ends when its orders end.
 """
 
 import gc
-import importlib.util
-import json
 import keyword
 import os
 import resource
@@ -41,6 +39,28 @@ import sys
 import time
 import timeit
 import types
+from importlib.machinery import SourceFileLoader
+
+try:
+    import _json
+
+    # What `json` itself calls. The module brings `re` along, a third of the time of a process that does little.
+    HOW = dict.fromkeys(("array_hook", "object_hook", "object_pairs_hook"))
+    HOW |= {"strict": True, "parse_float": float, "parse_int": int, "parse_constant": float}
+    scan = _json.make_scanner(types.SimpleNamespace(**HOW))
+    parts = _json.make_encoder(None, str, _json.encode_basestring_ascii, None, ": ", ", ", False, False, True)
+except (ImportError, AttributeError, TypeError):
+    import json
+
+    from_json, to_json = json.loads, json.dumps
+else:
+
+    def from_json(text):
+        return scan(text, 0)[0]
+
+    def to_json(value):
+        return "".join(parts(value, 0))
+
 
 # One loop in so many runs before each batch, untimed.
 PRE_ROLL = 32
@@ -55,10 +75,10 @@ def load(path, modules={}):
     """Import a file by its path, once."""
     if path not in modules:
         name = f"loaded_{len(modules)}"
-        spec = importlib.util.spec_from_file_location(name, path)
         # Where pickle looks for the classes of a file.
-        modules[path] = sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(modules[path])
+        module = modules[path] = sys.modules[name] = types.ModuleType(name)
+        module.__file__ = path
+        SourceFileLoader(name, path).exec_module(module)
     return modules[path]
 
 
@@ -177,10 +197,10 @@ def serve(orders, results):
             os.sched_setaffinity(0, {cpu})
 
     def answer(message):
-        answers.write(json.dumps({"number": order["number"], **message}) + "\n")
+        answers.write(to_json({"number": order["number"], **message}) + "\n")
 
     for line in commands:
-        order = json.loads(line)
+        order = from_json(line)
         try:
             pin(order.get("cpu"))
         except OSError as error:
@@ -214,20 +234,20 @@ def serve(orders, results):
 
 def case(file, function, arguments):
     """One experiment. Whether the GIL is on is read after its imports and its work."""
-    result = call(file, function, json.loads(arguments))
-    print(json.dumps({"result": result, "gil_enabled": gil_enabled()}))
+    result = call(file, function, from_json(arguments))
+    print(to_json({"result": result, "gil_enabled": gil_enabled()}))
 
 
 def arm(described, warm_up, loops):
     """One arm for so many loops, after a warm-up."""
-    made = make(**json.loads(described))
+    made = make(**from_json(described))
     made.timeit(int(warm_up))
     made.timeit(int(loops))
 
 
 def memory(described, kind):
     """Bytes at the peak: resident, of the process after setup and one pass; or traced, of one pass more."""
-    made = make(**json.loads(described))
+    made = make(**from_json(described))
     if kind == "resident" and os.path.exists("/proc/self/status"):
         # Not ru_maxrss: on Linux that of the process that started this one counts as well.
         with open("/proc/self/status") as file:
@@ -240,7 +260,7 @@ def memory(described, kind):
         tracemalloc.start()
         made.timeit(1)
         most = tracemalloc.get_traced_memory()[1]
-    print("\n" + json.dumps({"bytes": most}))
+    print("\n" + to_json({"bytes": most}))
 
 
 def mark():
@@ -256,7 +276,7 @@ def marked(orders):
     of those that were made.
     """
     made, counts = {}, {}
-    for number, (described, warm_up, few, many) in enumerate(json.loads(orders)):
+    for number, (described, warm_up, few, many) in enumerate(from_json(orders)):
         try:
             made[number] = make(**described)
         except Exception:
@@ -268,10 +288,8 @@ def marked(orders):
         for loops in counts[number]:
             ready.timeit(loops)
             mark()
-    print(json.dumps(list(made)))
+    print(to_json(list(made)))
 
 
-if __name__ == "__main__":
-    # What lies beside this file is no module of a reader's. -P and -I see to it, but -P came with Python 3.11.
-    sys.path[:] = [folder for folder in sys.path if folder != os.path.dirname(__file__)]
-    {"serve": serve, "case": case, "arm": arm, "memory": memory, "marked": marked}[sys.argv[1]](*sys.argv[2:])
+def main(order, *words):
+    {"serve": serve, "case": case, "arm": arm, "memory": memory, "marked": marked}[order](*words)

@@ -18,7 +18,7 @@ from ffilab.run.subprocesses import kill_group, measured, refused
 from ffilab.setup.installed import Installed
 from ffilab.setup.layouts import Layout, as_installed
 
-WORKER = Path(__file__).with_name("worker.py")
+WORKER = Path(__file__).with_name("start_worker.py")
 # To make arms, and for a batch; longer where a run may last longer.
 TIMEOUT_S = 60
 # Of what a process prints so much is kept.

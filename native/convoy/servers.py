@@ -1,6 +1,7 @@
 """Servers, clients and CPU work, all on loopback, all with an end. Standard library only.
 
-A server runs in a process of `ffilab/measure/worker.py`; the same file, `sys.argv[0]`, starts the processes beside it.
+A server runs in a process of `ffilab/measure/worker.py`; what started it, `sys.argv[0]`, starts the processes beside
+it.
 """
 
 import asyncio
