@@ -5,7 +5,6 @@ import ctypes
 import os
 import sys
 import sysconfig
-import xml.etree.ElementTree as ElementTree
 
 MIB = 1 << 20
 
@@ -45,6 +44,9 @@ def sizes():
 
 def heap(lib):
     """What glibc says: the number of arenas, what it holds from the system, and how much of it is in use."""
+    # Here, as it takes longer than many a process that does not need it.
+    import xml.etree.ElementTree as ElementTree
+
     root = ElementTree.fromstring(lib.heap_report())
     totals = {e.get("type"): int(e.get("size")) for e in root.findall("total")}
     system = next((int(e.get("size")) for e in root.findall("system") if e.get("type") == "current"), 0)
