@@ -286,7 +286,10 @@ STOPS, SYSTEM, DATA, INTERPRETER, UNKNOWN = (
 )
 UNSEEN = "objects that were not seen to move"
 PRICES = {
-    LOCAL: ("a local name, fetched once", "what another thread binds to the global name later is not seen"),
+    LOCAL: (
+        "a local name, fetched once",
+        "what another thread binds to the global name later is not seen; a comprehension on one line counts it still",
+    ),
     COPY: ("a copy for each thread", "memory, and what one thread changes the others do not see"),
     DEFERRED: ("deferred counts, asked for in C", "freed by the collector alone; from 3.14 on"),
     IMMORTAL: ("immortal objects, made so in C", "never freed; a private function of CPython does it"),
