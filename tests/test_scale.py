@@ -358,10 +358,10 @@ def test_on_a_busy_machine_nothing_is_named():
 # ---- the study ----
 
 
-def test_half_of_the_specimens_were_written_when_the_rules_were_fixed():
+def test_enough_of_the_specimens_were_written_when_the_rules_were_fixed():
     those = study.specimens()
     assert len({one["name"] for one in those}) == len(those) >= 30
-    assert 2 * sum(one.get("after_rules", False) for one in those) >= len(those)
+    assert sum(one.get("after_rules", False) for one in those) >= 25
     assert all("names" in one for one in those if one["verdict"] == rules.HELD)
 
 

@@ -105,8 +105,7 @@ def time(
 
         if lacking := available():
             raise UserError(f"--instructions needs callgrind: {lacking}.")
-    if ignored := sorted(name for name in os.environ if name.startswith("PYTHON")):
-        click.echo(f"  Not passed on to what is measured: {', '.join(ignored)}.", err=True)
+    tell_what_is_not_passed_on()
     result = measured(arms, pythons, gil, to, seconds, no_pin)
     # First: what fails while it is printed costs nothing then.
     if record:
@@ -146,6 +145,12 @@ def beside(arms: list, pythons, gil, result, instructions, memory) -> str:
     looked = Beside(arms, pythons or [sys.executable], gil, result)
     columns = [*(looked.memory() if memory else []), *(looked.instructions() if instructions else [])]
     return "\n".join([looked.table(columns), *([NO_SAY] if instructions else [])])
+
+
+def tell_what_is_not_passed_on() -> None:
+    """Name the variables of Python that are set here, and do not count for what is measured."""
+    if ignored := sorted(name for name in os.environ if name.startswith("PYTHON")):
+        click.echo(f"  Not passed on to what is measured: {', '.join(ignored)}.", err=True)
 
 
 def must_be_writable(option: str, name: str) -> None:

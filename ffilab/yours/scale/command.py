@@ -6,7 +6,7 @@ import click
 
 from ffilab.run.errors import UserError
 from ffilab.yours.amounts import SECONDS
-from ffilab.yours.command import OUT, must_be_writable
+from ffilab.yours.command import OUT, must_be_writable, tell_what_is_not_passed_on
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -45,6 +45,7 @@ def scale(statement, setup, python, file, threads, seconds, record, limit):
         raise UserError(f"--fail-below is {limit:g}: say how many times the work of one, as in 1.5.")
     if record:
         must_be_writable("--json", record)
+    tell_what_is_not_passed_on()
     from ffilab.yours.scale.diagnosing import scale as diagnosed
 
     result = diagnosed(
