@@ -348,6 +348,13 @@ def test_a_lock_is_found_by_copies():
     assert [(one.name, one.kind) for one in found.culprits] == [("L", rules.LOCK)]
 
 
+def test_what_is_seen_in_two_sweeps_is_one_suspect():
+    one = Made(["l", "hidden"], moved("l"))
+    sweeps = iter([moved("l"), moved("l", "further", times=7), moved("l", times=8)])
+    one.ask = lambda do, **_: next(sweeps) if do == "watch" else Made.ask(one, do)
+    assert [suspect.name for suspect in diagnosed(one).suspects] == ["l", "further"]
+
+
 def test_on_a_busy_machine_nothing_is_named():
     found = diagnosed(Made(["l"], moved("l"), control=1.2))
     assert found.culprits == []

@@ -161,7 +161,8 @@ class Diagnosis:
             # What moves seldom is seen once the others are still.
             self.show("watching again")
             further = rules.suspects(self.asker.ask("watch", seconds=4 * SWEEP_S, idle_share=0.25, immortal=names))
-            record.suspects += [one for one in further if one not in record.suspects]
+            seen = {(one.kind, one.name) for one in record.suspects}
+            record.suspects += [one for one in further if (one.kind, one.name) not in seen]
             if self.counted() == names:
                 break
         if rules.better(record.arms, rules.IMMORTAL):

@@ -8,7 +8,7 @@ import threading
 import time
 
 from .names import ATOMS, chosen, described, walk
-from .objects import IMMORTAL, Head, byte_of_lock, head, immortalize, in_thread, reachable, status
+from .objects import IMMORTAL, Head, byte_of_lock, head, immortalize, in_thread, reachable, status, tells
 from .running import SLICE, calibrated, made
 
 
@@ -60,7 +60,8 @@ def watched(job, names):
         immortalize(thing)
     in_thread(calibrated, loop)
     things = list((reachable() | {id(thing): thing for thing in walked.values()}).values())
-    locks = [thing for thing in things if type(thing).__name__ in ("lock", "RLock")]
+    kinds = [type(lock) for lock in (threading.Lock(), threading.RLock()) if tells(lock)]
+    locks = [thing for thing in things if type(thing) in kinds]
     counted = [thing for thing in things if head(thing).local != IMMORTAL]
     held = [thing for thing in things if not isinstance(thing, ATOMS)]
     groups = {
