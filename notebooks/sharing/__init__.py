@@ -7,5 +7,6 @@ from native.threads import rate
 from notebooks.boundary import experiment as boundary
 from notebooks.boundary import looks
 from notebooks.critical_sections import experiment as locks
+from notebooks.critical_sections.experiment import bound
 
-__all__ = ["BY_LABEL", "FREE_THREADED", "GIL", "Case", "boundary", "chapter", "draw", "locks", "looks", "rate"]
+__all__ = ["BY_LABEL", "FREE_THREADED", "GIL", "Case", "bound", "boundary", "chapter", "draw", "locks", "looks", "rate"]

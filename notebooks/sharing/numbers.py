@@ -71,10 +71,10 @@ def two_that_share_nothing(runs: pd.DataFrame) -> Counted:
     over={"piece": e.WRITES, "distance": e.APART},
 )
 @number(
-    "objects of {size} numbers side by side: two threads / one",
+    "counts of two objects on {where}: two threads / one",
     of=of_threads(SIDE_BY_SIDE),
     two_cores=True,
-    over={"size": {str(size): {"numbers": size} for size in (e.SMALL, e.LARGE)}},
+    over={"where": e.HEADS},
 )
 def two_over_one(runs: pd.DataFrame, **which) -> Location | None:
     """Work of two threads over that of one, in the processes that `which` chooses."""
