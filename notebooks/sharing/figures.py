@@ -38,7 +38,9 @@ def ways(session: Session) -> pd.DataFrame:
     rows = []
     for binding in [name for name in boundary.BINDINGS if name in set(frame.binding)]:
         of_binding = frame[frame.binding == binding].drop_duplicates("what").set_index("what").way
-        rows.append({"binding": binding} | {what: of_binding.get(what, "–") for what in (*e.READ, "enum", "enum member")})
+        rows.append(
+            {"binding": binding} | {what: of_binding.get(what, "–") for what in (*e.READ, "enum", "enum member")}
+        )
     return pd.DataFrame(rows)
 
 
@@ -85,7 +87,9 @@ def apart(session: Session) -> pd.DataFrame:
 
 
 def plot_apart(figure, found: pd.DataFrame) -> None:
-    draw.intervals(figure, found, "bytes apart", "write", xlabel="work of two threads / work of one", ylabel="bytes apart")
+    draw.intervals(
+        figure, found, "bytes apart", "write", xlabel="work of two threads / work of one", ylabel="bytes apart"
+    )
 
 
 def readers(session: Session) -> pd.DataFrame:

@@ -51,7 +51,9 @@ def two_that_share_nothing(runs: pd.DataFrame) -> Counted:
     over=OF_BINDINGS | {"how": e.HOW["new object"]},
     what="new object",
 )
-@number("a constant, {which} import: two threads / one", of=of_threads(CONSTANT), two_cores=True, over={"which": e.IMPORTS})
+@number(
+    "a constant, {which} import: two threads / one", of=of_threads(CONSTANT), two_cores=True, over={"which": e.IMPORTS}
+)
 @number(
     "ctypes, {cured} cured: two threads / one",
     of=of_threads(SEVENS),
@@ -126,19 +128,34 @@ def ways_of(session: Session, what: str) -> dict[str, list[str]]:
 # ---- lines of memory ----
 
 
-@number("a number {field}: a reader beside a count / alone", of=of_threads(READER), two_cores=True, over={"field": tuple(e.FIELDS)})
+@number(
+    "a number {field}: a reader beside a count / alone",
+    of=of_threads(READER),
+    two_cores=True,
+    over={"field": tuple(e.FIELDS)},
+)
 def slowed(runs: pd.DataFrame, field: str) -> Estimate | None:
     """ns to read a number of an object while another thread counts the object, over the same alone."""
     part = chosen(runs, field=field)
     return ratio(part.beside.to_numpy(), part.alone.to_numpy())
 
 
-@number("a number {field}, {when}: ns to read it", of=of_threads(READER), two_cores=True, over={"field": tuple(e.FIELDS), "when": ("alone", "beside")})
+@number(
+    "a number {field}, {when}: ns to read it",
+    of=of_threads(READER),
+    two_cores=True,
+    over={"field": tuple(e.FIELDS), "when": ("alone", "beside")},
+)
 def reading(runs: pd.DataFrame, field: str, when: str) -> Interval | None:
     return interval_of(runs, when, field=field)
 
 
-@number("ns longer to read a number {field} beside a count", of=of_threads(READER), two_cores=True, over={"field": tuple(e.FIELDS)})
+@number(
+    "ns longer to read a number {field} beside a count",
+    of=of_threads(READER),
+    two_cores=True,
+    over={"field": tuple(e.FIELDS)},
+)
 def longer(runs: pd.DataFrame, field: str) -> Location | None:
     """How many ns longer a reader takes while another thread counts the object."""
     part = chosen(runs, field=field)
@@ -148,13 +165,19 @@ def longer(runs: pd.DataFrame, field: str) -> Location | None:
 # ---- what a thread brings ----
 
 
-@number("first call in a new thread / a later one, bytecode {bytecode}", frame=FIRST, over={"bytecode": tuple(e.BYTECODE)})
+@number(
+    "first call in a new thread / a later one, bytecode {bytecode}", frame=FIRST, over={"bytecode": tuple(e.BYTECODE)}
+)
 def first_over_later(runs: pd.DataFrame, bytecode: str) -> Estimate | None:
     part = chosen(runs, bytecode=bytecode)
     return ratio(part["first"].to_numpy(float), part.later.to_numpy(float))
 
 
-@number("{call} call in a new thread, bytecode {bytecode}: µs", frame=FIRST, over={"call": ("first", "later"), "bytecode": tuple(e.BYTECODE)})
+@number(
+    "{call} call in a new thread, bytecode {bytecode}: µs",
+    frame=FIRST,
+    over={"call": ("first", "later"), "bytecode": tuple(e.BYTECODE)},
+)
 def call_in_thread(runs: pd.DataFrame, call: str, bytecode: str) -> Interval | None:
     part = chosen(runs, bytecode=bytecode)
     return interval_of(part.assign(us=part[call] / 1000), "us")
@@ -166,7 +189,11 @@ def unspecialised(runs: pd.DataFrame) -> Estimate | None:
     return ratio(without, own)
 
 
-@number("bytes a function {when}, bytecode {copies}", frame=COPIES, over={"when": ("added", "left", "again", "bytecode"), "copies": tuple(e.BYTECODE)})
+@number(
+    "bytes a function {when}, bytecode {copies}",
+    frame=COPIES,
+    over={"when": ("added", "left", "again", "bytecode"), "copies": tuple(e.BYTECODE)},
+)
 def bytes_a_function(runs: pd.DataFrame, when: str, copies: str) -> Interval | None:
     return interval_of(runs, when, copies=copies)
 
@@ -214,7 +241,9 @@ def kinds_in_the_manual(runs: pd.DataFrame, way: str) -> Counted | None:
     return Counted(float(runs[way].mean())) if len(runs) else None
 
 
-@number("share of freed memory kept, MIMALLOC_PURGE_DELAY {delay}", frame="purge delay", over={"delay": ("as it is", "0")})
+@number(
+    "share of freed memory kept, MIMALLOC_PURGE_DELAY {delay}", frame="purge delay", over={"delay": ("as it is", "0")}
+)
 def kept(runs: pd.DataFrame, delay: str) -> Location | None:
     part = chosen(runs, delay=delay)
     return Location.of(part.kept.to_numpy(float)) if len(part) else None
