@@ -24,7 +24,8 @@ RATES = {"alone", "together"}
 
 
 def test_the_reader_tells_what_is_known_of_objects():
-    rows = rows_of(FREE_THREADED, experiment.who_counts, bindings={"C API": locks.place("C API")}, **BUILT, **SCALE)
+    given = {"bindings": {"C API": locks.place("C API")}, **BUILT, **SCALE}
+    rows = rows_of(FREE_THREADED, experiment.who_counts, given)
     read = {row["what"]: row["way"] for row in rows if row["binding"] == "C API"}
     assert read["function"] == "deferred"
     assert read["class"] == "per thread"
@@ -33,17 +34,17 @@ def test_the_reader_tells_what_is_known_of_objects():
 
 
 def test_the_manual_is_right_on_how_objects_are_counted():
-    assert result_of(FREE_THREADED, experiment.documented_ways, **BUILT, **SCALE) == {"deferred": 1, "per thread": 1}
-    deferring = {label: result_of(label, experiment.enabling, **BUILT) for label in (GIL, FREE_THREADED)}
+    assert result_of(FREE_THREADED, experiment.documented_ways, BUILT | SCALE) == {"deferred": 1, "per thread": 1}
+    deferring = {label: result_of(label, experiment.enabling, BUILT) for label in (GIL, FREE_THREADED)}
     assert deferring[FREE_THREADED]["a tracked object"] == 1
     assert deferring[GIL]["a tracked object"] == deferring[FREE_THREADED]["again"] == 0
-    assert [result_of(label, experiment.interned)["survives"] for label in (GIL, FREE_THREADED)] == [0, 1]
-    assert [result_of(label, experiment.sizes)["None"] for label in (GIL, FREE_THREADED)] == [16, 32]
+    assert [result_of(label, experiment.interned, {})["survives"] for label in (GIL, FREE_THREADED)] == [0, 1]
+    assert [result_of(label, experiment.sizes, {})["None"] for label in (GIL, FREE_THREADED)] == [16, 32]
 
 
 def test_constants_are_immortal_from_bytecode():
-    second = rows_of(FREE_THREADED, experiment.immortal_literals, which="second")
-    first = rows_of(FREE_THREADED, experiment.immortal_literals, which="first")
+    second = rows_of(FREE_THREADED, experiment.immortal_literals, {"which": "second"})
+    first = rows_of(FREE_THREADED, experiment.immortal_literals, {"which": "first"})
     assert all(row["immortal"] for row in second)
     assert not next(row for row in first if row["literal"] == "float")["immortal"]
 
@@ -61,13 +62,13 @@ def test_constants_are_immortal_from_bytecode():
     ],
 )
 def test_an_experiment_brings_what_it_is_asked_for(function, arguments):
-    result = result_of(FREE_THREADED, function, **arguments, **SHORT)
+    result = result_of(FREE_THREADED, function, arguments | SHORT)
     assert result.keys() >= RATES or result["right"]
 
 
 def test_a_thread_takes_and_leaves_bytes():
-    assert {"added", "left", "again", "bytecode"} == set(result_of(FREE_THREADED, experiment.copies))
-    assert {"first", "later"} == set(result_of(FREE_THREADED, experiment.first_calls))
+    assert {"added", "left", "again", "bytecode"} == set(result_of(FREE_THREADED, experiment.copies, {}))
+    assert {"first", "later"} == set(result_of(FREE_THREADED, experiment.first_calls, {}))
 
 
 # ---- the rules ----

@@ -21,8 +21,8 @@ def served(source, milliseconds):
     right = (work(100.0), work(100.5), work(101.0)) == (True, False, False)
 
     def make(number):
-        its = {"work": names["worker"](), "x": 100 + number}
-        return timeit.Timer("f(x)", "f, x = work, x", time.perf_counter_ns, its).timeit
+        its = {"work": names["worker"](), "given": 100 + number}
+        return timeit.Timer("f(given)", "f = work", time.perf_counter_ns, its).timeit
 
     found = rate(make, 2, milliseconds, made_by_worker=True)
     return {"right": right, "gain": found["together"] / found["alone"]}

@@ -46,15 +46,12 @@ def ways(session: Session) -> pd.DataFrame:
 
 def calls(session: Session, what: str) -> pd.DataFrame:
     """Two threads over one for each binding, by what was cured."""
-    built = set(session.frame(numbers.CALLS).binding)
-    return pd.DataFrame(
-        [
-            {"binding": binding}
-            | {how: quantity(session, f"{what} of {binding}, {how}: {RATIO}") for how in e.HOW[what]}
-            for binding in boundary.BINDINGS
-            if binding in built
-        ]
-    )
+    built, found, rows = set(session.frame(numbers.CALLS).binding), numbers_of(session), []
+    for binding in [name for name in e.CALLED if name in built]:
+        names = {how: f"{what} of {binding}, {how}: {RATIO}" for how in e.HOW[what]}
+        ratios = {how: draw.Quantity(found[name].estimate) if name in found else "–" for how, name in names.items()}
+        rows.append({"binding": binding} | ratios)
+    return pd.DataFrame(rows)
 
 
 def sevens(session: Session) -> pd.DataFrame:

@@ -6,7 +6,6 @@ from ffilab.judge.numbers import numbers_of
 from ffilab.judge.questions import NO, YES, above
 from ffilab.judge.wording import capital, listed
 from ffilab.measure.session import Session
-from notebooks.boundary import experiment as boundary
 from notebooks.sharing import experiment as e
 from notebooks.sharing import numbers
 
@@ -48,9 +47,7 @@ def sorted_by_gain(session: Session, names: dict[str, str]) -> str:
 
 
 def by_gain(session: Session, name: str) -> str:
-    return sorted_by_gain(
-        session, {binding: f"{name.format(binding)}: two threads / one" for binding in boundary.BINDINGS}
-    )
+    return sorted_by_gain(session, {binding: f"{name.format(binding)}: two threads / one" for binding in e.CALLED})
 
 
 def by_benchmark(session: Session, benchmarks: tuple[str, ...]) -> str:

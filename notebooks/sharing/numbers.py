@@ -19,6 +19,7 @@ SEVENS, LIBRARY, PUBLISHED = "seven objects", "a lock of the library", "CPython'
 APART, SIDE_BY_SIDE, READER = "numbers apart", "objects side by side", "a reader beside a count"
 FIRST, COPIES = "first calls", "copies of bytecode"
 OF_BINDINGS = {"binding": tuple(boundary.BINDINGS)}
+OF_CALLED = {"binding": e.CALLED}
 ANSWERS = ("a tracked object", "again", "an untracked object", "freed when dropped", "freed by the collector")
 number = Declarations()
 
@@ -41,14 +42,21 @@ def two_that_share_nothing(runs: pd.DataFrame) -> Counted:
     "call of {binding}, {how}: two threads / one",
     of=of_threads(CALLS),
     two_cores=True,
-    over=OF_BINDINGS | {"how": e.HOW["call"]},
+    over=OF_CALLED | {"how": e.HOW["call"]},
     what="call",
 )
 @number(
     "new object of {binding}, {how}: two threads / one",
     of=of_threads(CALLS),
     two_cores=True,
-    over=OF_BINDINGS | {"how": e.HOW["new object"]},
+    over=OF_CALLED | {"how": (e.AS_IT_IS,)},
+    what="new object",
+)
+@number(
+    "new object of {binding}, {how}: two threads / one",
+    of=of_threads(CALLS),
+    two_cores=True,
+    over={"binding": (e.BY_HAND,), "how": (e.IMMORTAL,)},
     what="new object",
 )
 @number(
