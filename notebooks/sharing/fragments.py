@@ -32,14 +32,14 @@ def by_way(session: Session, what: str) -> str:
 
 
 def sorted_by_gain(session: Session, names: dict[str, str]) -> str:
-    """`they scale with A; not with B; between the two or too close to call with C`."""
-    cases: dict[str, list[str]] = {"they scale": [], "they do not": [], "between the two, or too close to call": []}
+    """`scaling: A; not scaling: B; between the two, or too close to call: C`."""
+    cases: dict[str, list[str]] = {"scaling": [], "not scaling": [], "between the two, or too close to call": []}
     for word, name in names.items():
         if estimate := numbers_of(session)[name].estimate:
             if above(estimate.interval, SCALES) == YES:
-                cases["they scale"].append(word)
+                cases["scaling"].append(word)
             elif above(estimate.interval, NO_GAIN) == NO:
-                cases["they do not"].append(word)
+                cases["not scaling"].append(word)
             else:
                 cases["between the two, or too close to call"].append(word)
     said = [f"{how}: {listed(words)}" for how, words in cases.items() if words]
