@@ -89,14 +89,14 @@ def two_that_share_nothing(runs: pd.DataFrame) -> Counted:
 def two_over_one(runs: pd.DataFrame, **which) -> Location | None:
     """Work of two threads over that of one, in the processes that `which` chooses."""
     part = chosen(runs, **which)
-    return Location.of(np.log(part.together / part.alone).to_numpy(), log=True) if len(part) else None
+    return Location.of(np.log((part.together / part.alone).to_numpy(float)), log=True) if len(part) else None
 
 
 @number("a constant, second import / first: work of two threads", of=of_threads(CONSTANT), two_cores=True)
 def imports_compared(runs: pd.DataFrame) -> Estimate | None:
     """What two threads do over one from bytecode, over the same of what was just compiled."""
     of_import = [chosen(runs, which=which) for which in reversed(e.IMPORTS)]
-    return ratio(*((part.together / part.alone).to_numpy() for part in of_import))
+    return ratio(*(part.together.to_numpy(float) / part.alone.to_numpy(float) for part in of_import))
 
 
 @number(

@@ -16,7 +16,10 @@ def script() -> dict:
     if not archive.is_file():
         return {"release": "", "reason": f"the source of CPython {release} is not here"}
     with tarfile.open(archive) as tar:
-        text = tar.extractfile(f"Python-{release}/{NAME}").read()
+        script_in_it = tar.extractfile(f"Python-{release}/{NAME}")
+        if script_in_it is None:
+            return {"release": "", "reason": f"the source of CPython {release} has no such script"}
+        text = script_in_it.read()
     target = NATIVE_OUT / "sharing" / "ftscalingbench.py"
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(text)
