@@ -36,7 +36,7 @@ BADGES = {
 # What a card says of the published size where none is asked for.
 NO_SIZE = "no size asked for"
 POSTS = {"B": "a post on forged strings", "C": "a post on the GIL", "D": "a post on code placement"}
-KINDS = {"A": "a talk on the Python FFI", **POSTS, "E": "documentation of the tools"}
+KINDS = {"A": "a talk on the Python FFI", **POSTS, "E": "documentation of the tools", "F": "free threading"}
 DOCUMENTS = {letter: f"{letter}: {what}" for letter, what in KINDS.items()}
 
 

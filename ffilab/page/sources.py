@@ -10,7 +10,8 @@ from ffilab.page.places import link
 from ffilab.page.templates import filled
 
 # The documents by their letters in the ledger, with their keys in book/references.bib.
-KEYS = {"A": "scc2025", "B": "gamberini_balm", "C": "skvortsov_gil", "D": "stinner_placement", "E": "documented"}
+POSTS = {"B": "gamberini_balm", "C": "skvortsov_gil", "D": "stinner_placement"}
+KEYS = {"A": "scc2025", **POSTS, "E": "documented", "F": "free_threading"}
 
 
 def page(tree: Path, rows: list[dict]) -> str:

@@ -1,0 +1,270 @@
+"""What the records of the chapter "Sharing" say: its numbers by name. The rules: claims.toml, sentences.toml."""
+
+import numpy as np
+import pandas as pd
+
+from ffilab.judge.estimates import Counted, Estimate, Interval, Location
+from ffilab.judge.numbers import Declarations
+from ffilab.judge.processes import chosen, interval_of, ratio
+from ffilab.measure.session import Session
+from ffilab.setup.catalogue import FREE_THREADED, GIL
+from notebooks.boundary import experiment as boundary
+from notebooks.critical_sections.numbers import controls, of_threads
+from notebooks.sharing import experiment as e
+
+__all__ = ["controls", "number"]
+PAIR = (GIL, FREE_THREADED)
+AT_ONCE, ONE_ITEM, WHO, CALLS, CONSTANT = "two at once", "one item", "who counts how", "calls by two", "a constant"
+SEVENS, LIBRARY, PUBLISHED = "seven objects", "a lock of the library", "CPython's own script"
+APART, SIDE_BY_SIDE, READER = "numbers apart", "objects side by side", "a reader beside a count"
+FIRST, COPIES = "first calls", "copies of bytecode"
+OF_BINDINGS = {"binding": tuple(boundary.BINDINGS)}
+OF_CALLED = {"binding": e.CALLED}
+ANSWERS = ("a tracked object", "again", "an untracked object", "freed when dropped", "freed by the collector")
+number = Declarations()
+
+
+@number("failures of the calibration")
+def failures(session: Session) -> Counted:
+    return Counted(sum(not check.passed for check in controls(session)))
+
+
+@number("two threads of the calibration / one", frame=AT_ONCE, two_cores=True)
+def two_that_share_nothing(runs: pd.DataFrame) -> Counted:
+    return Counted(float(runs.threads.median()))
+
+
+# ---- two threads over one ----
+
+
+@number("one item, {cured} cured: two threads / one", of=of_threads(ONE_ITEM), two_cores=True, over={"cured": e.CURED})
+@number(
+    "call of {binding}, {how}: two threads / one",
+    of=of_threads(CALLS),
+    two_cores=True,
+    over=OF_CALLED | {"how": e.HOW["call"]},
+    what="call",
+)
+@number(
+    "new object of {binding}, {how}: two threads / one",
+    of=of_threads(CALLS),
+    two_cores=True,
+    over=OF_CALLED | {"how": (e.AS_IT_IS,)},
+    what="new object",
+)
+@number(
+    "new object of {binding}, {how}: two threads / one",
+    of=of_threads(CALLS),
+    two_cores=True,
+    over={"binding": (e.BY_HAND,), "how": (e.IMMORTAL,)},
+    what="new object",
+)
+@number(
+    "a constant, {which} import: two threads / one", of=of_threads(CONSTANT), two_cores=True, over={"which": e.IMPORTS}
+)
+@number(
+    "ctypes, {cured} cured: two threads / one",
+    of=of_threads(SEVENS),
+    two_cores=True,
+    over={"cured": (e.NONE, e.ALL, *(f"all but {name}" for name in e.SEVEN))},
+)
+@number(
+    "srand, {cured} cured: two threads / one",
+    of=of_threads(LIBRARY),
+    two_cores=True,
+    over={"cured": (e.NONE, "everything")},
+)
+@number(
+    "{piece} writes {distance} bytes apart: two threads / one",
+    of=of_threads(APART),
+    two_cores=True,
+    over={"piece": e.WRITES, "distance": e.APART},
+)
+@number(
+    "counts of two objects on {where}: two threads / one",
+    of=of_threads(SIDE_BY_SIDE),
+    two_cores=True,
+    over={"where": e.HEADS},
+)
+def two_over_one(runs: pd.DataFrame, **which) -> Location | None:
+    """Work of two threads over that of one, in the processes that `which` chooses."""
+    part = chosen(runs, **which)
+    return Location.of(np.log((part.together / part.alone).to_numpy(float)), log=True) if len(part) else None
+
+
+@number("a constant, second import / first: work of two threads", of=of_threads(CONSTANT), two_cores=True)
+def imports_compared(runs: pd.DataFrame) -> Estimate | None:
+    """What two threads do over one from bytecode, over the same of what was just compiled."""
+    of_import = [chosen(runs, which=which) for which in reversed(e.IMPORTS)]
+    return ratio(*(part.together.to_numpy(float) / part.alone.to_numpy(float) for part in of_import))
+
+
+@number(
+    "CPython's script, {benchmark}: two threads / one",
+    of=of_threads(PUBLISHED),
+    two_cores=True,
+    over={"benchmark": (*e.SCALED, *e.DID_NOT)},
+)
+def as_published(runs: pd.DataFrame, benchmark: str) -> Location | str | None:
+    """What the script said, over processes."""
+    if runs.empty:
+        return "the source of CPython is not here"
+    return Location.of(np.log(chosen(runs, benchmark=benchmark).times.to_numpy(float)), log=True)
+
+
+# ---- who counts how ----
+
+
+@number(
+    "{binding}, {what}: {way}",
+    frame=WHO,
+    over=OF_BINDINGS | {"what": (*e.READ, "enum", "enum member"), "way": e.WAYS},
+)
+def counted_so(runs: pd.DataFrame, binding: str, what: str, way: str) -> Counted | None:
+    """Share of processes in which an object of a binding is counted in this way."""
+    part = chosen(runs, interpreter=FREE_THREADED, binding=binding, what=what)
+    return Counted(float((part.way == way).mean())) if len(part) else None
+
+
+def ways_of(session: Session, what: str) -> dict[str, list[str]]:
+    """The bindings by the way in which one of their objects is counted."""
+    runs = chosen(session.frame(WHO), interpreter=FREE_THREADED, what=what)
+    first = runs.drop_duplicates("binding")
+    return {way: first.binding[first.way == way].tolist() for way in e.WAYS}
+
+
+# ---- lines of memory ----
+
+
+@number(
+    "a number {field}: a reader beside a count / alone",
+    of=of_threads(READER),
+    two_cores=True,
+    over={"field": tuple(e.FIELDS)},
+)
+def slowed(runs: pd.DataFrame, field: str) -> Estimate | None:
+    """ns to read a number of an object while another thread counts the object, over the same alone."""
+    part = chosen(runs, field=field)
+    return ratio(part.beside.to_numpy(), part.alone.to_numpy())
+
+
+@number(
+    "a number {field}, {when}: ns to read it",
+    of=of_threads(READER),
+    two_cores=True,
+    over={"field": tuple(e.FIELDS), "when": ("alone", "beside")},
+)
+def reading(runs: pd.DataFrame, field: str, when: str) -> Interval | None:
+    return interval_of(runs, when, field=field)
+
+
+@number(
+    "ns longer to read a number {field} beside a count",
+    of=of_threads(READER),
+    two_cores=True,
+    over={"field": tuple(e.FIELDS)},
+)
+def longer(runs: pd.DataFrame, field: str) -> Location | None:
+    """How many ns longer a reader takes while another thread counts the object."""
+    part = chosen(runs, field=field)
+    return Location.of((part.beside - part.alone).to_numpy(float)) if len(part) else None
+
+
+# ---- what a thread brings ----
+
+
+@number(
+    "first call in a new thread / a later one, bytecode {bytecode}", frame=FIRST, over={"bytecode": tuple(e.BYTECODE)}
+)
+def first_over_later(runs: pd.DataFrame, bytecode: str) -> Estimate | None:
+    part = chosen(runs, bytecode=bytecode)
+    return ratio(part["first"].to_numpy(float), part.later.to_numpy(float))
+
+
+@number(
+    "{call} call in a new thread, bytecode {bytecode}: µs",
+    frame=FIRST,
+    over={"call": ("first", "later"), "bytecode": tuple(e.BYTECODE)},
+)
+def call_in_thread(runs: pd.DataFrame, call: str, bytecode: str) -> Interval | None:
+    part = chosen(runs, bytecode=bytecode)
+    return interval_of(part.assign(us=part[call] / 1000), "us")
+
+
+@number("a later call without its own bytecode / with", frame=FIRST)
+def unspecialised(runs: pd.DataFrame) -> Estimate | None:
+    without, own = (chosen(runs, bytecode=bytecode).later.to_numpy(float) for bytecode in ("shared", "own"))
+    return ratio(without, own)
+
+
+@number(
+    "bytes a function {when}, bytecode {copies}",
+    frame=COPIES,
+    over={"when": ("added", "left", "again", "bytecode"), "copies": tuple(e.BYTECODE)},
+)
+def bytes_a_function(runs: pd.DataFrame, when: str, copies: str) -> Interval | None:
+    return interval_of(runs, when, copies=copies)
+
+
+# ---- what the manual says ----
+
+
+@number("literals immortal, {which} import", frame="literals", over={"which": e.IMPORTS})
+def immortal(runs: pd.DataFrame, which: str) -> Counted | None:
+    """Share of the kinds of literals that are immortal in every process."""
+    part = chosen(runs, which=which)
+    return Counted(float(part.immortal.astype(bool).mean())) if len(part) else None
+
+
+@number("deferring {answer} on {label}", frame="deferring", over={"label": PAIR, "answer": ANSWERS})
+def answered(runs: pd.DataFrame, label: str, answer: str) -> Counted | str | None:
+    """What the function returned, or whether the object was freed: 1 or 0, over processes."""
+    part = chosen(runs, interpreter=label)
+    if answer not in part or part[answer].isna().all():
+        return f"{label} has no such function"
+    return Counted(float(part[answer].astype(float).mean()))
+
+
+@number("bytes of {what} on {label}", frame="sizes", over={"label": PAIR, "what": ("None", "list", "dict")})
+def size(runs: pd.DataFrame, label: str, what: str) -> Counted | None:
+    part = chosen(runs, interpreter=label)
+    return Counted(float(part[what].median())) if len(part) else None
+
+
+@number("bytes of {what}, {FREE_THREADED} - {GIL}", frame="sizes", over={"what": ("list", "dict")})
+def larger(runs: pd.DataFrame, what: str) -> Counted | None:
+    one, other = (size(runs, label, what) for label in (FREE_THREADED, GIL))
+    return Counted(one.interval.value - other.interval.value) if one and other else None
+
+
+@number("interned strings that survive on {label}", frame="interned strings", over={"label": PAIR})
+def survives(runs: pd.DataFrame, label: str) -> Counted | None:
+    part = chosen(runs, interpreter=label)
+    return Counted(float(part.survives.mean())) if len(part) else None
+
+
+@number("kinds in the manual: {way}", frame="ways in the manual", over={"way": ("deferred", "per thread")})
+def kinds_in_the_manual(runs: pd.DataFrame, way: str) -> Counted | None:
+    """Share of the kinds of objects that the manual names for a way, which are counted so."""
+    return Counted(float(runs[way].mean())) if len(runs) else None
+
+
+@number(
+    "share of freed memory kept, MIMALLOC_PURGE_DELAY {delay}", frame="purge delay", over={"delay": ("as it is", "0")}
+)
+def kept(runs: pd.DataFrame, delay: str) -> Location | None:
+    part = chosen(runs, delay=delay)
+    return Location.of(part.kept.to_numpy(float)) if len(part) else None
+
+
+@number("share of freed memory kept: as it is - purge delay 0", frame="purge delay")
+def kept_longer(runs: pd.DataFrame) -> Location | None:
+    as_it_is, none = (chosen(runs, delay=delay).kept.to_numpy(float) for delay in ("as it is", "0"))
+    n = min(len(as_it_is), len(none))
+    return Location.of(as_it_is[:n] - none[:n]) if n else None
+
+
+@number("ns of a block: purge delay 0 / as it is", frame="purge delay")
+def purging_costs(runs: pd.DataFrame) -> Estimate | None:
+    none, as_it_is = (chosen(runs, delay=delay).ns.to_numpy(float) for delay in ("0", "as it is"))
+    return ratio(none, as_it_is)
