@@ -88,7 +88,8 @@ def judged(specimen: dict, found: Scaling) -> dict:
 
 def asked(specimen: dict, python: Installed, folder: Path, hurry: bool = True) -> dict:
     """One diagnosis, judged. hurry: as of `scale`."""
-    places = {"{built}": str(NATIVE_OUT / "boundary" / soabi(python)), "{undeclared}": str(folder)}
+    built = {f"{{{chapter}}}": str(NATIVE_OUT / chapter / soabi(python)) for chapter in ("boundary", "sharing")}
+    places = {**built, "{undeclared}": str(folder)}
     setup = specimen.get("setup", "")
     for word, place in places.items():
         setup = setup.replace(word, place)
