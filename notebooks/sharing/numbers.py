@@ -11,17 +11,19 @@ from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.boundary import experiment as boundary
 from notebooks.critical_sections.numbers import controls, of_threads
 from notebooks.sharing import experiment as e
+from notebooks.sharing import numbers_waiting
 
 __all__ = ["controls", "number"]
 PAIR = (GIL, FREE_THREADED)
 AT_ONCE, ONE_ITEM, WHO, CALLS, CONSTANT = "two at once", "one item", "who counts how", "calls by two", "a constant"
 SEVENS, LIBRARY, PUBLISHED = "seven objects", "a lock of the library", "CPython's own script"
 APART, SIDE_BY_SIDE, READER = "numbers apart", "objects side by side", "a reader beside a count"
+LINE_BREAK = "a line break"
 FIRST, COPIES = "first calls", "copies of bytecode"
 OF_BINDINGS = {"binding": tuple(boundary.BINDINGS)}
 OF_CALLED = {"binding": e.CALLED}
 ANSWERS = ("a tracked object", "again", "an untracked object", "freed when dropped", "freed by the collector")
-number = Declarations()
+number = Declarations(numbers_waiting.number)
 
 
 @number("failures of the calibration")
@@ -61,6 +63,12 @@ def two_that_share_nothing(runs: pd.DataFrame) -> Counted:
 )
 @number(
     "a constant, {which} import: two threads / one", of=of_threads(CONSTANT), two_cores=True, over={"which": e.IMPORTS}
+)
+@number(
+    "a comprehension on {written}: two threads / one",
+    of=of_threads(LINE_BREAK),
+    two_cores=True,
+    over={"written": tuple(e.LINES)},
 )
 @number(
     "ctypes, {cured} cured: two threads / one",

@@ -20,7 +20,7 @@ def script() -> dict:
         if script_in_it is None:
             return {"release": "", "reason": f"the source of CPython {release} has no such script"}
         text = script_in_it.read()
-    target = NATIVE_OUT / "sharing" / "ftscalingbench.py"
+    target = NATIVE_OUT.parent / "seeds" / "ftscalingbench.py"
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(text)
     return {"release": release, "reason": "", "sha256": hashlib.sha256(text).hexdigest()}
