@@ -233,7 +233,11 @@ def answered(runs: pd.DataFrame, label: str, answer: str) -> Counted | str | Non
     return Counted(float(part[answer].astype(float).mean()))
 
 
-@number("bytes of {what} on {label}", frame="sizes", over={"label": PAIR, "what": ("None", "list", "dict")})
+@number(
+    "bytes of {kind} on {label}",
+    frame="sizes",
+    over={"label": PAIR, "kind": {"NoneType": {"what": "None"}, "list": {"what": "list"}, "dict": {"what": "dict"}}},
+)
 def size(runs: pd.DataFrame, label: str, what: str) -> Counted | None:
     part = chosen(runs, interpreter=label)
     return Counted(float(part[what].median())) if len(part) else None
