@@ -65,8 +65,8 @@ def test_only_what_is_traversed_is_collected(label, kind, left):
 
 def test_a_process_that_lost_something_counts_once():
     rows = [{"interpreter": GIL, "outer": "nested", "lost": lost, "process": n} for n, lost in enumerate((0, 5, 900))]
-    assert numbers.losing(pd.DataFrame(rows), interpreter=GIL, outer="nested") == Share(2, 3)
-    assert numbers.losing(pd.DataFrame(), interpreter=GIL, outer="nested") is None
+    assert numbers.happening(pd.DataFrame(rows), "lost", interpreter=GIL, outer="nested") == Share(2, 3)
+    assert numbers.happening(pd.DataFrame(), "lost", interpreter=GIL, outer="nested") is None
 
 
 def test_a_crash_is_freed_memory_and_a_refusal_is_not():

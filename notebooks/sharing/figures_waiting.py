@@ -10,12 +10,8 @@ from ffilab.measure.session import Session
 from ffilab.page import draw
 from ffilab.setup.catalogue import FREE_THREADED
 from notebooks.sharing import experiment as e
+from notebooks.sharing.figures import quantity
 from notebooks.sharing.numbers_waiting import BUFFERS, PAIR, STAYS, outcome
-
-
-def quantity(session: Session, name: str, unit: str = "") -> draw.Quantity:
-    """A number of the page, for a cell of a table."""
-    return draw.Quantity(numbers_of(session)[name].estimate, unit)
 
 
 def counted(session: Session, name: str) -> str:

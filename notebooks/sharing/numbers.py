@@ -5,11 +5,11 @@ import pandas as pd
 
 from ffilab.judge.estimates import Counted, Estimate, Interval, Location
 from ffilab.judge.numbers import Declarations
-from ffilab.judge.processes import chosen, interval_of, ratio
+from ffilab.judge.processes import chosen, difference, interval_of, location, ratio
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.boundary import experiment as boundary
-from notebooks.critical_sections.numbers import controls, of_threads
+from notebooks.critical_sections.numbers import controls, failures, of_threads, two_that_share_nothing
 from notebooks.sharing import experiment as e
 from notebooks.sharing import numbers_waiting
 
@@ -26,14 +26,9 @@ ANSWERS = ("a tracked object", "again", "an untracked object", "freed when dropp
 number = Declarations(numbers_waiting.number)
 
 
-@number("failures of the calibration")
-def failures(session: Session) -> Counted:
-    return Counted(sum(not check.passed for check in controls(session)))
-
-
-@number("two threads of the calibration / one", frame=AT_ONCE, two_cores=True)
-def two_that_share_nothing(runs: pd.DataFrame) -> Counted:
-    return Counted(float(runs.threads.median()))
+# The calibration is that of critical sections, made here again.
+number("failures of the calibration")(failures)
+number("two threads of the calibration / one", frame=AT_ONCE, two_cores=True)(two_that_share_nothing)
 
 
 # ---- two threads over one ----
@@ -166,18 +161,6 @@ def reading(runs: pd.DataFrame, field: str, when: str) -> Interval | None:
     return interval_of(runs, when, field=field)
 
 
-@number(
-    "ns longer to read a number {field} beside a count",
-    of=of_threads(READER),
-    two_cores=True,
-    over={"field": tuple(e.FIELDS)},
-)
-def longer(runs: pd.DataFrame, field: str) -> Location | None:
-    """How many ns longer a reader takes while another thread counts the object."""
-    part = chosen(runs, field=field)
-    return Location.of((part.beside - part.alone).to_numpy(float)) if len(part) else None
-
-
 # ---- what a thread brings ----
 
 
@@ -265,15 +248,12 @@ def kinds_in_the_manual(runs: pd.DataFrame, way: str) -> Counted | None:
     "share of freed memory kept, MIMALLOC_PURGE_DELAY {delay}", frame="purge delay", over={"delay": ("as it is", "0")}
 )
 def kept(runs: pd.DataFrame, delay: str) -> Location | None:
-    part = chosen(runs, delay=delay)
-    return Location.of(part.kept.to_numpy(float)) if len(part) else None
+    return location(chosen(runs, delay=delay).kept.to_numpy(float))
 
 
 @number("share of freed memory kept: as it is - purge delay 0", frame="purge delay")
 def kept_longer(runs: pd.DataFrame) -> Location | None:
-    as_it_is, none = (chosen(runs, delay=delay).kept.to_numpy(float) for delay in ("as it is", "0"))
-    n = min(len(as_it_is), len(none))
-    return Location.of(as_it_is[:n] - none[:n]) if n else None
+    return difference(*(chosen(runs, delay=delay).kept.to_numpy(float) for delay in ("as it is", "0")))
 
 
 @number("ns of a block: purge delay 0 / as it is", frame="purge delay")

@@ -19,6 +19,7 @@ ATTACH, CYCLES, INTERPRETERS, MODULES = (
 )
 PAIR = (GIL, FREE_THREADED)
 OF_PAIR = {"interpreter": PAIR}
+OF_FAIR = {"lock": e.FAIR_LOCKS, "holder": e.HOLDERS}
 number = Declarations()
 
 
@@ -30,29 +31,49 @@ def values(runs: pd.DataFrame, column: str, **which) -> np.ndarray:
     return pd.to_numeric(rows[column]).dropna().to_numpy(dtype=float)
 
 
-@number("processes that lose updates: {outer}, {interpreter}", frame=NESTED, over=OF_PAIR | {"outer": [*e.OUTER]})
+WRONG = {"a borrowed reference": {"what": "borrowed"}, "a strong reference": {"what": "strong"}}
+ELEMENTS = {"one element": {"elements": 1}, "two elements": {"elements": 2}}
+
+
+@number(
+    "processes that lose updates: {outer}, {interpreter}",
+    frame=NESTED,
+    over=OF_PAIR | {"outer": [*e.OUTER]},
+    column="lost",
+)
 @number(
     "processes that lose additions: {words}, {interpreter}",
     frame=ARRAY,
-    over=OF_PAIR | {"words": {"one element": {"elements": 1}, "two elements": {"elements": 2}}},
+    over=OF_PAIR | {"words": ELEMENTS},
+    column="lost",
 )
-def losing(runs: pd.DataFrame, **which) -> Share | None:
-    """Processes in which something was lost."""
-    lost = values(runs, "lost", **which)
-    return Share(int((lost > 0).sum()), len(lost)) if len(lost) else None
-
-
-WRONG = {"a borrowed reference": {"what": "borrowed"}, "a strong reference": {"what": "strong"}}
-
-
-@number("processes that see another object: {words}, {interpreter}", frame=BORROWED, over=OF_PAIR | {"words": WRONG})
 @number(
-    "processes with wrong elements of a shared iterator, {interpreter}", frame=BORROWED, over=OF_PAIR, what="iterator"
+    "processes that see another object: {words}, {interpreter}",
+    frame=BORROWED,
+    over=OF_PAIR | {"words": WRONG},
+    column="wrong",
 )
-def wrong(runs: pd.DataFrame, **which) -> Share | None:
-    """Processes in which an object changed that cannot, or an element came twice or never."""
-    found = values(runs, "wrong", **which)
-    return Share(int((found > 0).sum()), len(found)) if len(found) else None
+@number(
+    "processes with wrong elements of a shared iterator, {interpreter}",
+    frame=BORROWED,
+    over=OF_PAIR,
+    what="iterator",
+    column="wrong",
+)
+@number(
+    "processes with cycles left: {kind}, {interpreter}",
+    frame=CYCLES,
+    over=OF_PAIR | {"kind": ("Plain", "Traversed")},
+    column="left",
+)
+@number(
+    "processes that see the other's write: memoryview, {interpreter}", frame=INTERPRETERS, over=OF_PAIR, column="shared"
+)
+@number("processes that get a copy: list, {interpreter}", frame=INTERPRETERS, over=OF_PAIR, column="copied")
+def happening(runs: pd.DataFrame, column: str, **which) -> Share | None:
+    """Processes in which it happened once or more: something was lost, or wrong, or left, or seen."""
+    times = values(runs, column, **which)
+    return Share(int((times > 0).sum()), len(times)) if len(times) else None
 
 
 @number("a section taken twice / a recursive pthread mutex, {interpreter}", frame=TWICE, over=OF_PAIR)
@@ -70,6 +91,9 @@ def twice(runs: pd.DataFrame, interpreter: str) -> Estimate | None:
 @number("ms to create an interpreter, {interpreter}", frame=INTERPRETERS, over=OF_PAIR, column="create_ms")
 @number("KiB of an interpreter, {interpreter}", frame=INTERPRETERS, over=OF_PAIR, column="kib")
 @number("ns to pass: {column}, {interpreter}", frame=INTERPRETERS, over=OF_PAIR | {"column": e.CROSSING})
+@number("share of the slower thread: {lock}, {holder}", frame=FAIR, two_cores=True, over=OF_FAIR, column="share")
+@number("longest wait, µs: {lock}, {holder}", frame=FAIR, two_cores=True, over=OF_FAIR, column="longest")
+@number("wait of one take in 1000, µs: {lock}, {holder}", frame=FAIR, two_cores=True, over=OF_FAIR, column="rare")
 def typical(runs: pd.DataFrame, column: str, **which) -> Location | None:
     """The centre of the processes' values, in the unit of the column."""
     return location(values(runs, column, **which))
@@ -90,16 +114,6 @@ def over_one(runs: pd.DataFrame, column: str, **which) -> Location | None:
     """What two do over what one does: a ratio, by the processes."""
     found = values(runs, column, **which)
     return Location.of(np.log(found), log=True) if len(found) else None
-
-
-OF_FAIR = {"lock": e.FAIR_LOCKS, "holder": e.HOLDERS}
-
-
-@number("share of the slower thread: {lock}, {holder}", frame=FAIR, two_cores=True, over=OF_FAIR, column="share")
-@number("longest wait, µs: {lock}, {holder}", frame=FAIR, two_cores=True, over=OF_FAIR, column="longest")
-@number("wait of one take in 1000, µs: {lock}, {holder}", frame=FAIR, two_cores=True, over=OF_FAIR, column="rare")
-def fair(runs: pd.DataFrame, column: str, **which) -> Location | None:
-    return location(values(runs, column, **which))
 
 
 @number(
@@ -140,11 +154,6 @@ def refused(runs: pd.DataFrame, kind: str) -> Share | None:
 @number("children that resize what is held: {kind}", frame=BUFFERS, over={"kind": e.EXPORTERS})
 def let(runs: pd.DataFrame, kind: str) -> Share | None:
     return seen(runs, ("crash", "other data", "same data"), holding=HELD, kind=kind, meanwhile="resized")
-
-
-@number("children whose held buffer was written", frame=BUFFERS, holding=HELD, meanwhile="written")
-def written(runs: pd.DataFrame, **which) -> Share | None:
-    return seen(runs, ("other data",), **which)
 
 
 def seen(runs: pd.DataFrame, outcomes: tuple[str, ...], **which) -> Share | None:
@@ -194,28 +203,7 @@ def longest(runs: pd.DataFrame, interpreter: str) -> Location | None:
     return None if runs.empty else location(values(runs[runs.collecting], "longest", interpreter=interpreter))
 
 
-OF_CYCLES = OF_PAIR | {"kind": ("Plain", "Traversed")}
-
-
-@number("processes with cycles left: {kind}, {interpreter}", frame=CYCLES, over=OF_CYCLES)
-def cycles(runs: pd.DataFrame, **which) -> Share | None:
-    found = values(runs, "left", **which)
-    return Share(int((found > 0).sum()), len(found)) if len(found) else None
-
-
-@number(
-    "processes that see the other's write: memoryview, {interpreter}", frame=INTERPRETERS, over=OF_PAIR, column="shared"
-)
-@number("processes that get a copy: list, {interpreter}", frame=INTERPRETERS, over=OF_PAIR, column="copied")
-def crossed(runs: pd.DataFrame, column: str, **which) -> Share | None:
-    found = values(runs, column, **which)
-    return Share(int((found > 0).sum()), len(found)) if len(found) else None
-
-
-@number(
-    "standard modules that another interpreter refuses, {interpreter}", frame=MODULES, over=OF_PAIR, column="refused"
-)
-@number("standard modules that were tried, {interpreter}", frame=MODULES, over=OF_PAIR, column="modules")
-def modules(runs: pd.DataFrame, column: str, **which) -> Estimate | None:
-    found = values(runs, column, **which)
+@number("standard modules that another interpreter refuses, {interpreter}", frame=MODULES, over=OF_PAIR)
+def modules(runs: pd.DataFrame, interpreter: str) -> Estimate | None:
+    found = values(runs, "refused", interpreter=interpreter)
     return exact(found.max()) if len(found) else None

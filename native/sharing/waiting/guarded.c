@@ -261,14 +261,21 @@ static int64_t rare(const Waits *waits) {
     return 0;
 }
 
-static void count_once(Guarded *one, int64_t held) {
+/* What the holder of the lock does: -1 if the call of Python failed. */
+static int hold(Guarded *one, int64_t held, PyObject *call) {
     one->value++;
     work(held);
+    if (call == Py_None) {
+        return 0;
+    }
+    PyObject *answer = PyObject_CallNoArgs(call);
+    Py_XDECREF(answer);
+    return answer == NULL ? -1 : 0;
 }
 
-/* Once so many threads are here: takes a lock in a loop for `ns`, and holds it for so many rounds of work or for a call of Python. Returns how
-   often, the longest wait, and the one that one take in a thousand exceeds, in ns. Who takes a lock that Python does
-   not know is detached while it waits. */
+/* Once so many threads are here: takes a lock in a loop for `ns`, and holds it for so many rounds of work, and for a
+   call of Python if there is one. Returns how often, the longest wait, and the one that one take in a thousand
+   exceeds, in ns. Who takes a lock that Python does not know is detached while it waits. */
 PyObject *py_take(PyObject *module, PyObject *args) {
     const char *name;
     PyObject *object, *call;
@@ -288,12 +295,7 @@ PyObject *py_take(PyObject *module, PyObject *args) {
         if (section) {
             Py_BEGIN_CRITICAL_SECTION(one);
             note(&waits, now_ns() - before);
-            count_once(one, held);
-            if (call != Py_None) {
-                PyObject *answer = PyObject_CallNoArgs(call);
-                failed = answer == NULL;
-                Py_XDECREF(answer);
-            }
+            failed = hold(one, held, call);
             Py_END_CRITICAL_SECTION();
         } else {
             if (posix || standard) {
@@ -308,12 +310,7 @@ PyObject *py_take(PyObject *module, PyObject *args) {
                 PyMutex_Lock(&one->mutex);
             }
             note(&waits, now_ns() - before);
-            count_once(one, held);
-            if (call != Py_None) {
-                PyObject *answer = PyObject_CallNoArgs(call);
-                failed = answer == NULL;
-                Py_XDECREF(answer);
-            }
+            failed = hold(one, held, call);
             if (posix) {
                 pthread_mutex_unlock(&one->posix);
             } else if (standard) {

@@ -48,7 +48,7 @@ static PyObject *py_add(PyObject *module, PyObject *args) {
     Py_ssize_t index;
     long long loops;
     Py_buffer view;
-    if (!PyArg_ParseTuple(args, "OnL", &object, &index, &loops)) {
+    if (!PyArg_ParseTuple(args, "OLn", &object, &loops, &index)) {
         return NULL;
     }
     if (PyObject_GetBuffer(object, &view, PyBUF_WRITABLE)) {
