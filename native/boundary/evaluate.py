@@ -50,32 +50,29 @@ def caught(m, x):
 
 def lets_others_run(sleep_ms):
     """Does another thread run while `sleep_ms` sleeps? Seen once, it does; a busy machine may take several looks."""
-    return any(turns_during(sleep_ms) > 2 for _ in range(5))
+    return any(longest_wait_s(lambda: sleep_ms(200)) < 0.2 for _ in range(5))
 
 
-def turns_during(sleep_ms):
-    """How often this thread has a turn while another one sleeps by `sleep_ms`; one that keeps the GIL allows one before
-    and one after."""
-    began_and_ended, looking = [], []
+def longest_wait_s(call):
+    """The longest time between two turns of this thread while another one calls: no shorter than the call where that
+    keeps the GIL."""
+    looking = []
 
-    def sleeper():
+    def body():
         # `thread.start()` of a free-threaded build yields its core up to forty times before it waits in the kernel:
         # more than half a second where others want the core (MAX_SPIN_COUNT, Python/lock.c).
         while not looking:
             time.sleep(0.001)
-        began_and_ended.append(time.perf_counter())
-        sleep_ms(200)
-        began_and_ended.append(time.perf_counter())
+        call()
 
-    thread = threading.Thread(target=sleeper)
-    turns = []
+    thread = threading.Thread(target=body)
     thread.start()
+    turns = [time.perf_counter()]
     looking.append(True)
     while thread.is_alive():
         time.sleep(0.001)
         turns.append(time.perf_counter())
-    began, ended = began_and_ended
-    return sum(began < turn < ended for turn in turns)
+    return max(after - before for before, after in zip(turns, turns[1:]))
 
 
 def from_many_threads(m, threads, calls):
