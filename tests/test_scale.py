@@ -164,6 +164,9 @@ PARKED = {
         ["python3.14", "_PyMutex_LockTimed"],
         ["python3.14", "_PyCriticalSection_BeginMutex"],
     ],
+    "localtime": [["libc.so.6", ""], ["python3.14", ""], ["python3.14", "_PyTime_localtime"]],
+    "RLock": [["libc.so.6", ""], ["python3.14", "_PySemaphore_Wait"], ["python3.14", "_PyMutex_LockTimed"]],
+    "std::mutex": [["libc.so.6", ""], ["libc.so.6", "pthread_mutex_lock"], ["mine.so", ""]],
 }
 
 
@@ -173,6 +176,9 @@ PARKED = {
         ("srand", "the C library", "srandom", "_ctypes.so"),
         ("pybind11", "mine.so", "PyMutex_Lock", "mine.so"),
         ("list", "the interpreter", "", ""),
+        ("localtime", "the C library", "", "_PyTime_localtime"),
+        ("RLock", "the interpreter", "", ""),
+        ("std::mutex", "mine.so", "pthread_mutex_lock", "mine.so"),
     ],
 )
 def test_whose_lock_a_parked_thread_waits_for(stack, owner, function, caller):
@@ -192,10 +198,12 @@ def test_stacks_that_do_not_agree_tell_nothing():
     [
         ({}, rules.Parked("the C library", "srandom", "_ctypes.so", 0.1), rules.C_LIBRARY),
         ({}, rules.Parked("mine.so", "PyMutex_Lock", "mine.so", 0.1), rules.EXTENSION),
+        ({}, rules.Parked("mine.so", "pthread_mutex_lock", "mine.so", 0.1), rules.EXTENSION),
         ({"beside_others": processes(1.0, rates=(1.0, 0.3))}, None, rules.STOPS),
         ({"own_setup": 2.0}, None, rules.DATA),
         ({"own_setup": 0.7}, None, rules.UNKNOWN),
         ({"base": processes(0.7, faults=9.0), "own_setup": 0.7}, None, rules.SYSTEM),
+        ({"base": processes(0.7, faults=9.0), "beside_others": processes(1.0, rates=(1.0, 0.3))}, None, rules.SYSTEM),
         ({}, rules.Parked("the interpreter", "", "", 0.1), rules.INTERPRETER),
     ],
 )

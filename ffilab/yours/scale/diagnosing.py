@@ -16,7 +16,7 @@ from ffilab.yours.scale.asking import Asker, cores, python_of
 from ffilab.yours.scale.result import Scaling
 
 # Processes of an arm; of the statement as it is, and of it where the answer is open.
-EACH, OF_BASE, ENOUGH, AT_MOST = MIN_VALUES, 5, 7, 12
+EACH, OF_BASE, ENOUGH, AT_MOST = MIN_VALUES, 5, 7, 20
 # Seconds of a sweep, and of looking where threads are parked.
 SWEEP_S, PARK_S = 0.4, 1.0
 # How often an arm is tried whose control was disturbed.
@@ -80,12 +80,15 @@ class Diagnosis:
     def __init__(self, asker: Asker, record: Scaling, end: float):
         self.asker, self.record, self.end = asker, record, end
         self.show: Callable[[str], None] = lambda what: None
+        # By arm, how it was measured: so that it can be once more.
+        self.how: dict[str, dict] = {}
 
     def has_time(self) -> bool:
         return time.monotonic() < self.end
 
     def arm(self, name: str, *options: str, times: int = EACH, **how) -> None:
         """Measure an arm in so many further processes, and the control beside them."""
+        self.how[name] = how
         self.beside_a_control({name: lambda: [self.asker.measure(*options, **how) for _ in range(times)]})
 
     def beside_a_control(self, arms: dict[str, Callable[[], list]]) -> None:
@@ -110,8 +113,7 @@ class Diagnosis:
             self.arm(name, **how)
         while rules.undecided(self.record.arms, name, other) and self.more(name):
             self.arm(name, times=2, **how)
-            if other == rules.BASE:
-                self.arm(other, times=2)
+            self.arm(other, times=2, **self.how.get(other, {}))
         return rules.better(self.record.arms, name, other)
 
     def more(self, name: str) -> bool:

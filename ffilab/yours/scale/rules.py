@@ -207,6 +207,8 @@ def culprits(arms: Arms, those: Sequence[Suspect]) -> list[Suspect]:
 
 # Functions of the C library in which whatever waits does so.
 WAITING_FOR = ("sem_", "pthread_cond", "__", "syscall", "futex", "clock_nanosleep")
+# Functions of the interpreter through which it waits for a lock of its own, and those that lock an extension's mutex.
+PARKS, LOCKS = ("_PySemaphore_Wait", "_PyParkingLot_Park", "PyEvent_Wait", "PyThread_acquire_lock"), "pthread_"
 
 
 @dataclass(frozen=True)
@@ -236,8 +238,14 @@ def place(stack: Sequence[Sequence[str]], python: str) -> tuple[str, str, str]:
     callers = [file for file, _ in stack[first:] if not ours(file) and not is_of_c_library(file)]
     callers = [file for file in callers if not file.startswith("libffi")] or callers
     before = [symbol for file, symbol in stack[:first] if symbol in own]
+    if before and before[0].startswith(LOCKS) and callers:
+        return callers[0], before[0], callers[0]
     if before:
         return "the C library", before[0], callers[0] if callers else ""
+    unnamed = first and not any(symbol for _, symbol in stack[:first])
+    if unnamed and not any(symbol.startswith(PARKS) for _, symbol in stack):
+        # A lock inside of it, below functions that it does not name.
+        return "the C library", "", next((symbol for _, symbol in stack[first:] if symbol), "")
     # An extension's PyMutex_Lock ends in this function; what the interpreter locks for itself has others in between.
     taken = [number for number, (_, symbol) in enumerate(stack) if symbol in ("_PyMutex_LockTimed", "PyMutex_Lock")]
     behind = stack[taken[-1] + 1 :] if taken else []
@@ -362,14 +370,17 @@ def explained(arms: Arms, those: Sequence[Suspect], parked: Parked | None, threa
         # Whoever waits for its lock counts it, too.
         return [one for one in found if one.name not in {lock.name for lock in locks}] + locks
     if parked and parked.owner == "the C library":
-        return [*found, Culprit(parked.function, C_LIBRARY, f"called by {parked.caller}" if parked.caller else "")]
-    if parked and parked.function == "PyMutex_Lock":
+        # Where its own function has no name, the one that called it.
+        name = parked.function or parked.caller or parked.owner
+        return [*found, Culprit(name, C_LIBRARY, f"called by {parked.caller}" if name != parked.caller else "")]
+    if parked and parked.function.startswith(("PyMutex_Lock", LOCKS)):
         return [*found, Culprit(parked.caller, EXTENSION)]
-    if stops_others(arms):
-        collector = better(arms, COLLECTOR)
-        return [*found, Culprit("the collector" if collector else "the statement", STOPS)]
-    if sum(one.faults for one in arms[BASE]) > FAULTING * len(arms[BASE]):
+    collector = better(arms, COLLECTOR)
+    # Memory that is given back interrupts the other cores, so that who only computes there loses, too.
+    if sum(one.faults for one in arms[BASE]) > FAULTING * len(arms[BASE]) and not collector:
         return [*found, Culprit("page faults", SYSTEM, "threads share one address space")]
+    if stops_others(arms):
+        return [*found, Culprit("the collector" if collector else "the statement", STOPS)]
     if parked and parked.owner == "the interpreter":
         return [*found, Culprit("the interpreter", INTERPRETER, "where threads were seen to wait")]
     if better(arms, OWN, known(arms)):
