@@ -58,7 +58,7 @@ class Size:
 SIZES = {
     "smoke": Size(orders=2, copies=1, links=1, duels=2, turns=3, profiles=2, rounds=20),
     "room": Size(orders=8, copies=3, links=4, duels=5, turns=7, profiles=4, rounds=100),
-    "quick": Size(orders=12, copies=3, links=6, duels=10, turns=9, profiles=10, rounds=150),
+    "quick": Size(orders=10, copies=3, links=5, duels=10, turns=9, profiles=10, rounds=150),
     "full": Size(orders=100, copies=5, links=30, duels=10, turns=11, profiles=30, rounds=200),
 }
 

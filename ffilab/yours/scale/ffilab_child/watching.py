@@ -78,7 +78,7 @@ def watched(job, names):
             rest, share = rests[kind], 0.1 if kind == "lock" else 1 if one is loop else job["idle_share"]
             changed, apart, sweeps = swept(cells, rest, job["seconds"] * share)
             if one is loop:
-                # What moved at all, and whatever the statement names, again and closely: a thousand times as many looks.
+                # What moved at all, and what the statement names, again and closely: a thousand times as many looks.
                 near = sorted({*changed, *apart, *(n for n, thing in enumerate(those) if id(thing) in named)})
                 those = [those[number] for number in near]
                 changed, apart, sweeps = swept(
