@@ -5,6 +5,7 @@ here.
 """
 
 import ctypes
+import itertools
 import os
 import sys
 import threading
@@ -72,7 +73,7 @@ def longest_wait_s(call):
     while thread.is_alive():
         time.sleep(0.001)
         turns.append(time.perf_counter())
-    return max(after - before for before, after in zip(turns, turns[1:]))
+    return max(after - before for before, after in itertools.pairwise(turns))
 
 
 def from_many_threads(m, threads, calls):
