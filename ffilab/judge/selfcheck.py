@@ -50,11 +50,11 @@ def correct_then_fast(
     if undecided:
         return [f"Too close to call here: {line} Run it again." for line in undecided]
     if isinstance(found, Comparison):
-        pair = found.slow[1], found.fast[1]
-    ratio = found.estimate if isinstance(found, Comparison) else found
-    answer = Side("time", direction="below", null=1.0, interest=1 - most).answer(ratio)
+        pair, found = (found.slow[1], found.fast[1]), found.estimate
+    assert found is not None
+    answer = Side("time", direction="below", null=1.0, interest=1 - most).answer(found)
     told = FAST[answer.verdict]
-    said = told.format(what=pair[0], beside=pair[1], ratio=text(ratio.interval), most=most, why=answer.reason)
+    said = told.format(what=pair[0], beside=pair[1], ratio=text(found.interval), most=most, why=answer.reason)
     return ["Correct.", said]
 
 

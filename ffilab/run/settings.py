@@ -38,7 +38,7 @@ def told(name: str, default=None):
 
 def in_lab() -> bool:
     """Does a reader run the cells of this notebook, and no verb of the book?"""
-    return told("lab", not everything_told())
+    return bool(told("lab", not everything_told()))
 
 
 def no_downloads() -> bool:
