@@ -242,19 +242,24 @@ def lab(name, kernels, budget):
     """
     from ffilab.page import contents
     from ffilab.page.book import set_up
-    from ffilab.setup import layout_pool
+    from ffilab.setup import installed, layout_pool
     from ffilab.setup.layouts import OF_LAB
 
     budget = budget_name(budget or "room")
-    notebook = str(contents.chapter(name).source if name else paths.NOTEBOOKS)
+    notebook = contents.chapter(name).source if name else paths.NOTEBOOKS
     interpreters = set_up(catalogue.parse(kernels, "room"), contents.with_uses(name) if name else None)
-    labels = [installed.label for installed in interpreters]
-    layout_pool.make(OF_LAB, labels, BUDGETS[budget].layouts, secrets.randbits(32))
-    told = settings.telling(layouts=str(OF_LAB), linker=linker.version_here() or None)
+    labels = [python.label for python in interpreters]
+    layout_pool.ready(OF_LAB, labels, BUDGETS[budget].layouts, secrets.randbits(32))
+    told = settings.telling(layouts=str(OF_LAB), linker=linker.version_here() or None, lab=True)
     environment = {**os.environ, **told, settings.BUDGET: budget}
     environment |= {"JUPYTER_PATH": str(paths.ROOT / "kernels"), "PYTHONPATH": str(paths.ROOT)}
     environment[settings.BUILD] = str(paths.BUILD / "lab")
-    command = [sys.executable, "-m", "jupyterlab", "--ip=127.0.0.1", f"--ServerApp.root_dir={paths.ROOT}", notebook]
+    command = [sys.executable, "-m", "jupyterlab", "--ip=127.0.0.1", f"--ServerApp.root_dir={paths.ROOT}"]
+    # The address that is printed opens it as well, where there is no browser.
+    command += [f"--LabApp.default_url=/lab/tree/{notebook.relative_to(paths.ROOT)}"]
+    # Only kernels that are there: a tile that cannot start is a trap.
+    command += ["--KernelSpecManager.ensure_native_kernel=False"]
+    command += [f"--KernelSpecManager.allowed_kernelspecs={python.name}" for python in installed.present()]
     if os.geteuid() == 0:
         command.append("--allow-root")  # containers; the server is on loopback only
     os.execve(sys.executable, command, environment)

@@ -78,7 +78,7 @@ def test_a_chapter_is_one_folder_and_a_line_of_the_contents(clone):
         )
         path.rename(path.with_name(path.name.replace("loaders", "encore")))
     (clone / "tests/test_encore.py").write_text('"""Nothing to test that the other chapter does not."""\n')
-    add(clone / "_toc.yml", "      - file: notebooks/encore/encore\n", before="  - caption: What it adds up to")
+    add(clone / "_toc.yml", "      - file: notebooks/encore/encore\n", before="  - caption: 正體中文")
     rooms = clone / "pyproject.toml"
     raised = re.sub(
         r'^("ffilab/setup"|native|notebooks|tests) = (\d+)',

@@ -1,5 +1,6 @@
 """Tables, numbers and marks of a page."""
 
+import json
 import math
 import re
 
@@ -9,8 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ffilab.judge.estimates import Interval
+from ffilab.measure.record import read_record
 from ffilab.page import draw, tables
 from ffilab.page.contents import Chapter
+from ffilab.run.paths import ROOT
 
 
 def test_what_is_shown_is_marked_if_it_is_no_result(displayed):
@@ -111,3 +114,27 @@ def test_bounds_are_printed_in_their_order_and_never_as_a_null_that_they_do_not_
         assert ends[0] < ends[1]
         for bound, end in zip((low, high), ends):
             assert end not in (0, factor) or abs(bound * factor - end) <= (high - low) * factor / 1000
+
+
+def test_what_was_not_measured_is_named_with_its_reason_and_what_was_changed_stands_in_the_open(displayed, tmp_path):
+    golden = (ROOT / "tests/golden/loaders/calls.jsonl").read_text().splitlines(keepends=True)
+    run, *others = (json.loads(line) for line in golden)
+    # A reader's arm, which is timed as CDLL noop is; and one that no interpreter could make.
+    run["plan"]["arms"].append({**run["plan"]["arms"][0], "name": "mine", "setup": "changed"})
+    for line in others:
+        for key in ("ns", "probes", "loops"):
+            if isinstance(line.get(key), dict):
+                line[key] |= {"3.14/mine": line[key]["3.14/CDLL noop"]}
+        if line["kind"] == "restart":
+            line["missing"] = {"3.14": {"CDLL nope": "AttributeError: undefined symbol: nope"}}
+        line.pop("sha256", None)
+    path = tmp_path / "loaders" / "session" / "calls.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text("".join(json.dumps(line) + "\n" for line in (run, *others)))
+    draw.arms(read_record(path))
+    said = [what.data for what, _ in displayed]
+    assert "Not measured: CDLL nope on 3.14 (AttributeError: undefined symbol: nope)" in said
+    fold = next(number for number, text in enumerate(said) if "<details>" in text and "Every arm of this run" in text)
+    opened = "".join(said[:fold])
+    assert "➜ mine" in opened
+    assert "CDLL getpid" not in opened

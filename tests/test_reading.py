@@ -5,7 +5,7 @@ import http.server
 import re
 import threading
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import axe_playwright_python
 import pytest
@@ -135,6 +135,34 @@ def test_the_search_of_the_theme_works(address, open_tab):
     tab.wait_for_selector("ul.search li a")
     addresses = tab.evaluate("[...document.querySelectorAll('ul.search li a')].map(each => each.href)")
     assert any("loaders/loaders" in found for found in addresses)
+
+
+def test_what_readers_type_leads_to_its_page_first(address, open_tab):
+    """Words as they are typed, some of them on no page."""
+    typed = {
+        "MALLOC_ARENA_MAX": "arenas/arenas",
+        "memory grows": "arenas/arenas",
+        "GitHub Actions": "book/measure_yours",
+        "ffilab time": "book/measure_yours",
+        "pytest": "book/measure_yours",
+        "RuntimeWarning": "book/it_says",
+        "Py_GIL_DISABLED": "book/free_threading",
+        "does it scale": "book/scale",
+        "which binding": "book/decision_guide",
+    }
+    tab, first = open_tab(f"{address}search.html"), {}
+    for words in typed:
+        tab.goto(f"{address}search.html?q={quote(words)}")
+        tab.wait_for_selector("ul.search li a")
+        first[words] = tab.evaluate("document.querySelector('ul.search li a').href")
+    assert {words: page for words, page in typed.items() if page not in first[words]} == {}, first
+
+
+def test_the_side_bar_fits(address, open_tab):
+    """What is open at first: groups fold, and the back matter is one page of links."""
+    tab = open_tab(f"{address}book/preface.html")
+    links = tab.locator(".bd-sidebar-primary nav a:visible")
+    assert 15 < links.count() <= 25, links.all_inner_texts()
 
 
 @pytest.mark.full

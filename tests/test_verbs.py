@@ -1,7 +1,6 @@
 """The command line as a reader meets it: one sentence, a non-zero exit, no traceback, nothing left behind."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -18,7 +17,7 @@ from ffilab.run.budget import BUDGETS
 from ffilab.run.paths import ROOT
 from ffilab.setup import layout_pool, layouts
 from ffilab.setup.catalogue import BY_LABEL, GIL
-from ffilab.setup.installed import load
+from ffilab.setup.installed import load, present
 from tests.helpers import small
 from tests.helpers.environment import clean_environment
 
@@ -101,14 +100,17 @@ def test_lab_opens_a_chapter_with_what_it_needs(monkeypatch):
     """What it builds, links and starts; the server itself is that of JupyterLab."""
     asked = {}
     monkeypatch.setattr(book, "set_up", lambda request, chapters: asked.update(built=chapters) or [load(BY_LABEL[GIL])])
-    monkeypatch.setattr(layout_pool, "make", lambda folder, labels, count, seed: asked.update(pool=folder, count=count))
+    monkeypatch.setattr(layout_pool, "ready", lambda folder, labels, count, _: asked.update(pool=folder, count=count))
     monkeypatch.setattr(cli.os, "execve", lambda *words: asked.update(zip(("program", "words", "variables"), words)))
     monkeypatch.delenv(settings.BUDGET, raising=False)
     cli.lab.main(["critical_sections"], standalone_mode=False)
     assert set(asked["built"]) == {"critical_sections", "boundary"}
     assert asked["pool"] == layouts.OF_LAB
     assert asked["count"] == BUDGETS["room"].layouts
-    assert asked["words"][-1 - (os.geteuid() == 0)].endswith("critical_sections.ipynb")
+    (opened,) = [word for word in asked["words"] if "default_url" in word]
+    assert opened.endswith("/lab/tree/notebooks/critical_sections/critical_sections.ipynb")
+    offered = [word.partition("specs=")[2] for word in asked["words"] if "allowed_kernelspecs" in word]
+    assert offered == [python.name for python in present()]
     assert "--ip=127.0.0.1" in asked["words"]
     variables = asked["variables"]
     assert json.loads(variables[settings.TOLD])["layouts"] == str(layouts.OF_LAB)

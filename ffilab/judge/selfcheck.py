@@ -9,9 +9,10 @@ from ffilab.judge.statistics import Comparison
 from ffilab.judge.wording import text
 
 FAST = {
-    YES: "Fast enough: it takes {ratio} times as long as the other.",
-    NO: "Not yet fast: it takes {ratio} times as long as the other, and {most:g} times is the limit.",
-    OPEN: "Whether it is fast enough is open: it takes {ratio} times as long as the other ({why}).",
+    YES: "Fast enough: {what} takes {ratio} times as long as {beside}.",
+    NO: "Not yet fast: {what} takes {ratio} times as long as {beside}, and {most:g} times is the limit.",
+    OPEN: "Whether it is fast enough is too close to call here: {what} takes {ratio} times as long as {beside} "
+    "({why}). Run it again.",
 }
 
 
@@ -31,20 +32,35 @@ def answered(given: dict, asked: Mapping[str, tuple[object, str]], choices: Coll
     return lines
 
 
-def correct_then_fast(wrong: list[str], found: Comparison | Estimate | None, most: float = 1.1) -> list[str]:
-    """What to say, one line each: all that is `wrong`; if nothing is, whether the time is no more than `most` times the
-    other's.
+def correct_then_fast(
+    wrong: list[str],
+    found: Comparison | Estimate | None,
+    most: float = 1.1,
+    pair: tuple[str, str] = ("yours", "the original"),
+    undecided: Collection[str] = (),
+) -> list[str]:
+    """What to say, one line each: all that is `wrong`; if nothing is, what is `undecided`; if nothing is, whether the
+    time is no more than `most` times the other's.
 
-    found: a comparison of arms, or the ratio of times of two cases; None only where something is wrong.
+    found: a comparison of arms, which has their names, or the ratio of times of two cases, whose names are the `pair`;
+    None only where something is wrong or undecided.
     """
     if wrong:
         return [f"Not correct: {line}" for line in wrong]
-    ratio = found if isinstance(found, Estimate) else found.estimate
-    answer = Side("time", direction="below", null=1.0, interest=1 - most).answer(ratio)
-    return ["Correct.", FAST[answer.verdict].format(ratio=text(ratio.interval), most=most, why=answer.reason)]
+    if undecided:
+        return [f"Too close to call here: {line} Run it again." for line in undecided]
+    if isinstance(found, Comparison):
+        pair, found = (found.slow[1], found.fast[1]), found.estimate
+    assert found is not None
+    answer = Side("time", direction="below", null=1.0, interest=1 - most).answer(found)
+    told = FAST[answer.verdict]
+    said = told.format(what=pair[0], beside=pair[1], ratio=text(found.interval), most=most, why=answer.reason)
+    return ["Correct.", said]
 
 
-def fault(rule: Rule, estimate: Estimate, what: str) -> list[str]:
-    """One line if a rule does not say yes of a number, and why; else none."""
+def faults(rule: Rule, estimate: Estimate, what: str) -> tuple[list[str], list[str]]:
+    """What is wrong, and what is undecided, if a rule does not say yes of a number: a line each, with the number in the
+    place of `{found}`."""
     answer = rule.answer(estimate)
-    return [] if answer.verdict == YES else [f"{what}: {answer.reason}."]
+    line = f"{what.format(found=text(estimate.interval))} ({answer.reason})."
+    return [line] * (answer.verdict == NO), [line] * (answer.verdict == OPEN)

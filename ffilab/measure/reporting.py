@@ -19,6 +19,7 @@ class Reporter:
         self._file = settings.told("progress")
         self._started = time.monotonic()
         self._last = 0.0
+        self._share, self._more = 0.0, 0
 
     def __enter__(self):
         return self
@@ -30,6 +31,7 @@ class Reporter:
     def add(self, steps: int) -> None:
         """There is more to do than was planned."""
         self.total += steps
+        self._more += steps
 
     def advance(self, detail: str = "") -> None:
         self.done += 1
@@ -40,11 +42,15 @@ class Reporter:
         elapsed = now - self._started
         share = min(1.0, elapsed / self.seconds) if self.seconds else self.done / self.total
         left = elapsed / share * (1 - share)
+        # More to do is said, and is no step back.
+        self._share = max(self._share, share)
+        if self._more:
+            detail = f"{detail}, {self._more} more than planned"
         if self._file:
             text = json.dumps({"title": self.title, "detail": detail, "left_s": round(left, 1)})
             temporary = Path(self._file + ".tmp")
             temporary.write_text(text)
             temporary.replace(self._file)
         else:
-            sys.stderr.write(f"\r{self.title}: {share:.0%}, {detail}, about {left:.0f} s left   ")
+            sys.stderr.write(f"\r{self.title}: {self._share:.0%}, {detail}, about {left:.0f} s left   ")
             sys.stderr.flush()

@@ -264,10 +264,11 @@ def run(
             machine=machine.facts(folder.parent.name),
             interpreters={label: interpreter.facts for label, interpreter in interpreters.items()},
         )
-        with Reporter(plan.name, plan.restarts * plan.blocks, plan.wall_s) as reporter:
+        restarts = plan.restarts + (default is not None)
+        with Reporter(plan.name, restarts * plan.blocks, plan.wall_s) as reporter:
             cores = machine.Cores()
             for number, turn in enumerate(all_turns(plan, given, done, order, default, enough)):
-                if turn.again or turn.default:
+                if turn.again:
                     reporter.add(turn.blocks)
                 drawn = {label: lots[(turn.layout or 0) % len(lots)] for label, lots in pool.items()}
                 drawn = installed if turn.default else drawn

@@ -5,6 +5,7 @@ it is to run. pickle would not do, as byte code is another in each version.
 """
 
 import ast
+import builtins
 import inspect
 import linecache
 import re
@@ -83,11 +84,25 @@ def _check(module: str, name: str) -> None:
 
 
 def _named_by(text: str, value) -> list[tuple[str, object]]:
-    """The global names that this function or class uses, with what they stand for."""
+    """The global names that this function or class uses, with what they stand for. Raises UserError for one that stands
+    for nothing."""
     # Below its decorators, such as that of a context manager.
     module = sys.modules[value.__module__].__dict__ if isinstance(value, type) else inspect.unwrap(value).__globals__
-    named = _globals(symtable.symtable(text, "<cell>", "exec"))
+    table = symtable.symtable(text, "<cell>", "exec")
+    named = _globals(table)
+    for name in sorted(named - set(module) - set(dir(builtins)) - _made_global(table)):
+        line = next(line.strip() for line in text.splitlines() if re.search(rf"\b{name}\b", line))
+        raise UserError(
+            f"{value.__name__} names {name}, which is defined nowhere ({line}): correct it, or run the cell that "
+            "defines it, and then the cell of this function and this one again."
+        )
     return [(name, module[name]) for name in sorted(named) if name in module]
+
+
+def _made_global(table: symtable.SymbolTable) -> set[str]:
+    """The names that functions make global as they run."""
+    here = {one.get_name() for one in table.get_symbols() if one.is_declared_global() and one.is_assigned()}
+    return here.union(*map(_made_global, table.get_children()))
 
 
 def _globals(table: symtable.SymbolTable) -> set[str]:

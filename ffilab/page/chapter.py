@@ -9,7 +9,7 @@ from ffilab.judge import basis, controls, ledger, statistics
 from ffilab.judge import sentences as engine
 from ffilab.judge.poured import NOTHING
 from ffilab.measure.session import Session, open_session, source
-from ffilab.page import draw, words
+from ffilab.page import draw, lab, words
 from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, NOTEBOOKS
@@ -56,7 +56,11 @@ def begin(chapter: str, gil_enabled: bool) -> Session:
     if source() is None:
         assert_own(chapter, runs_on(gil_enabled))
         assert_gil(gil_enabled)
-    session = open_session(chapter, [interpreter.label for interpreter in installed.present()])
+    is_lab = source() is None and settings.in_lab()
+    if is_lab:
+        lab.forgive(chapter)
+    labels = [interpreter.label for interpreter in installed.present()]
+    session = lab.Laboratory(chapter, labels) if is_lab else open_session(chapter, labels)
     draw.start_page(session.budget.is_result)
     words.look_in(NOTEBOOKS / chapter)
     facts, builds, lines = session.machine, session.record.run["interpreters"], []
@@ -64,6 +68,9 @@ def begin(chapter: str, gil_enabled: bool) -> Session:
     def say(text: str, **poured) -> None:
         lines.append(words.translated(text).format(**poured))
 
+    if not session.budget.is_result:
+        smoke = "**This is a smoke test. It proves that the code runs; none of its figures is a result.**"
+        display(Markdown(words.translated(smoke)))
     say(
         "CPython {label}, {gil}. Budget: {budget}. Measured on {cpu}, {cores} cores, at {date}.",
         label=runs_on(gil_enabled),
@@ -73,8 +80,6 @@ def begin(chapter: str, gil_enabled: bool) -> Session:
         cores=facts["cores"],
         date=facts["date"].replace("T", " "),
     )
-    if not session.budget.is_result:
-        say("**This is a smoke test. It proves that the code runs; none of its figures is a result.**")
     say("Interpreters: {labels}.", labels=", ".join(session.interpreters))
     if facts["cores_usable"] < 2:
         say("This run had one core: what threads gain or lose at once, it cannot show.")
@@ -91,7 +96,8 @@ def begin(chapter: str, gil_enabled: bool) -> Session:
         if partner != label and partner in builds and not installed.same_build(builds[label], builds[partner]):
             differ = "{partner} and {label} come from different builds: compare them with care."
             say(differ, partner=partner, label=label)
-    display(Markdown("\n\n".join(lines)))
+    measured, *further = lines
+    display(Markdown(draw.folded(measured, "\n\n".join(["", *further, ""]))))
     return session
 
 
@@ -107,7 +113,7 @@ def sentence(session: Session, name: str) -> str:
     In a run of the book, its place: the verdicts that a sentence may ask for rest on the whole chapter, so execute.py
     fills it in.
     """
-    return f"⟦{name}⟧" if settings.everything_told() else _said(session, name)
+    return _said(session, name) if settings.in_lab() else f"⟦{name}⟧"
 
 
 def _said(session: Session, name: str) -> str:
@@ -115,7 +121,7 @@ def _said(session: Session, name: str) -> str:
         return words.translated(engine.sentences_of(session)[name])
     except UserError:
         # In JupyterLab a reader may have left out a section.
-        if settings.everything_told():
+        if not settings.in_lab():
             raise
         return words.translated(NOTHING)
 

@@ -8,7 +8,7 @@ import html
 import json
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import partial
 
@@ -21,11 +21,13 @@ from ffilab.judge import controls, ledger, statistics
 from ffilab.judge.estimates import LEVEL, Estimate, Interval  # noqa: F401
 from ffilab.judge.questions import OPEN, above
 from ffilab.judge.wording import NOT_MEASURED, bounds, capital, listed, number, text, words  # noqa: F401
+from ffilab.measure.changed import changed_in
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record, medians
 from ffilab.page.player import Scenes, as_data, lanes_of, plot_scene
 from ffilab.page.plots import GRID, INK, MARKERS, PALETTE, intervals, legend_above, pictures, plain_ticks, points  # noqa: F401
 from ffilab.page.words import translated
+from ffilab.run import settings
 
 # Which of the two is seen: the book's theme, or JupyterLab's, says so on an outer element.
 SWITCH = """<style>
@@ -322,17 +324,45 @@ def folded(title: str, shown: str) -> str:
 
 
 def arms(record: Record) -> None:
-    """Display every arm of a run, in a fold, with what its controls say: also those that a reader has added."""
-    frame = pd.DataFrame(
-        {"arm": arm, "CPython": label, "ns a pass": Quantity(statistics.per_call(record, (label, arm)))}
-        for label, arm in (cell.split("/", 1) for cell in record.loops)
-        if not arm.startswith((EMPTY, "control"))
-    )
+    """Display every arm of a run, in a fold, with what its controls say.
+
+    What could not be measured is named above it, with the reason; in JupyterLab, what a reader changed stands first.
+    """
+    if settings.in_lab() and (yours := changed_in(record)):
+        changed(record, yours, "What you changed, in the whole run.")
+    if absent := not_measured(record):
+        display(Markdown(f"Not measured: {absent}"))
+    frame = times(record, [cell.split("/", 1) for cell in record.loops])
     checks = controls.settled(controls.of_record(record.run["plan"]["name"], record))
     failed = [controls.check_in_words(check) for check in checks if check.is_off]
     said = f"failed: {'; '.join(failed)}" if failed else f"none of {len(checks)} shows a bias"
     title = f"Every arm of this run, the loop included. Controls: {html.escape(said)}"
     display(HTML(folded(title, rows_of(frame) + csv_link(frame, "arms"))))
+
+
+def times(record: Record, cells: Iterable[Sequence[str]]) -> pd.DataFrame:
+    """Return a row for each of these cells, controls left out: ns a pass, the loop included."""
+    return pd.DataFrame(
+        {"arm": arm, "CPython": label, "ns a pass": Quantity(statistics.per_call(record, (label, arm)))}
+        for label, arm in cells
+        if not arm.startswith((EMPTY, "control"))
+    )
+
+
+def changed(record: Record, yours: list[str], caption: str) -> None:
+    """Display the arms of these names, marked, in the open."""
+    cells = [cell.split("/", 1) for cell in record.loops]
+    frame = times(record, [(label, arm) for label, arm in cells if arm in yours])
+    if len(frame):
+        table(frame.assign(arm=[f"➜ {arm}" for arm in frame.arm]), f"{caption} Nanoseconds a pass, the loop included.")
+
+
+def not_measured(record: Record) -> str:
+    """Say which arms have no time, and why: each reason once, as Markdown; empty if all have one."""
+    of_reason: dict[str, list[str]] = {}
+    for (label, arm), reason in record.missing.items():
+        of_reason.setdefault(reason.rstrip("."), []).append(f"{arm} on {label}")
+    return "; ".join(f"{plain(listed(cells))} ({plain(reason)})" for reason, cells in of_reason.items())
 
 
 def keep_table(frame: pd.DataFrame, caption: str, name: str) -> None:

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import sys
+import tomllib
 from pathlib import Path
 
 import click
@@ -18,6 +19,8 @@ from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, BY_PRODUCTS, HTML, LOGS, NATIVE, NOTEBOOKS, ROOT, swap
 from ffilab.run.progress import say, step
 from ffilab.run.subprocesses import explain_os_errors, logged
+
+SEARCH = "search.toml"
 
 
 def render(again: bool = False) -> Path:
@@ -110,7 +113,27 @@ def assemble(tree: Path) -> Path:
     ledger_page.write_files(tree / "book" / "_static", rows)
     matrix.copy_datatables(tree / "book" / "_static")
     parts.write(tree, Copy({row["id"]: row for row in rows}, sessions))
+    findable(tree)
     return tree
+
+
+def findable(tree: Path) -> None:
+    """Put what readers type into the pages that answer it, as entries of the index, which the search field shows first;
+    pages for who changes the book are not searched."""
+    search = tomllib.loads((ROOT / "book" / SEARCH).read_text(encoding="utf-8"))
+    for page, typed in search["words"].items():
+        entries = f"\n\n```{{index}} {', '.join(f'! {text}' for text in typed)}\n```\n"
+        path, made = tree / f"{page}.md", tree / f"{page}.ipynb"
+        if path.exists():
+            heading, _, rest = path.read_text().partition("\n")
+            path.write_text(heading + entries + rest)
+        elif made.exists():
+            notebook = nbformat.read(made, as_version=4)
+            heading, _, rest = notebook.cells[0].source.partition("\n")
+            notebook.cells[0].source = heading + entries + rest
+            nbformat.write(notebook, made)
+    for path in [path for page in search["left_out"] for path in tree.glob(f"{page}.md")]:
+        path.write_text(f"---\nnosearch: true\n---\n{path.read_text()}")
 
 
 def write_translated(chapter: Chapter, language: str, folder: Path, tree: Path) -> None:

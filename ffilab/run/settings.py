@@ -26,13 +26,19 @@ LINKS = "FFILAB_LINKS"
 
 
 def everything_told() -> dict:
-    """What the verb that started this process told it; empty in JupyterLab and in a shell."""
+    """What the verb that started this process told it; empty in a shell."""
     return json.loads(os.environ.get(TOLD) or "{}")
 
 
 def told(name: str, default=None):
-    """Return one setting of the verb: `source`, `earlier`, `layouts`, `linker`, `interpreters`, `progress`, `alone`."""
+    """Return one setting of the verb: `source`, `earlier`, `layouts`, `linker`, `interpreters`, `progress`, `alone`,
+    `lab`."""
     return everything_told().get(name, default)
+
+
+def in_lab() -> bool:
+    """Does a reader run the cells of this notebook, and no verb of the book?"""
+    return bool(told("lab", not everything_told()))
 
 
 def no_downloads() -> bool:

@@ -19,11 +19,12 @@ from ffilab.run.progress import say, step
 from ffilab.setup import native_links, relink
 from ffilab.setup.catalogue import BY_LABEL
 from ffilab.setup.installed import Installed, load, soabi
-from ffilab.setup.layouts import DESCRIPTION, Layout, Pool, as_installed
+from ffilab.setup.layouts import DESCRIPTION, Layout, Pool, as_installed, read_pool
 
 POOLS = BUILD / "layouts"
 # Of a pool: the standard library's extension modules without what debuggers read, by label.
 STRIPPED = "stripped"
+MADE_OF = "made-of.json"
 
 
 def make(folder: Path, labels: list[str], count: int, seed: int, builds: list[int] | None = None) -> Pool:
@@ -56,6 +57,21 @@ def make(folder: Path, labels: list[str], count: int, seed: int, builds: list[in
     (folder / DESCRIPTION).write_text(
         json.dumps({label: [asdict(layout) for layout in layouts] for label, layouts in pool.items()})
     )
+    return pool
+
+
+def ready(folder: Path, labels: list[str], count: int, seed: int) -> Pool:
+    """The pool that lies in this folder, if it was made of what is here now; else a new one, by `make`."""
+    built = {str(path.relative_to(NATIVE_OUT)): path.stat().st_mtime_ns for path in sorted(NATIVE_OUT.rglob("*.so"))}
+    # A reader's own copies are linked when they are built (mine.py).
+    files = {path: at for path, at in built.items() if not path.startswith("my-")}
+    made_of = json.dumps([count, {label: load(BY_LABEL[label]).facts["stamp"] for label in labels}, files])
+    note = folder / MADE_OF
+    if note.exists() and note.read_text() == made_of:
+        say("  the layouts of the last time are still good")
+        return read_pool(folder)
+    pool = make(folder, labels, count, seed)
+    note.write_text(made_of)
     return pool
 
 

@@ -31,5 +31,6 @@ def measure(budget: str) -> None:
 
 def page() -> str:
     """What came out, for the page to include."""
-    text = str(Result.read(RECORD)) if RECORD.exists() else "Not measured on this machine yet: `make book`."
-    return f"```text\n{text}\n```\n"
+    if not RECORD.exists():
+        return "*This example was not measured on this machine yet: `make book` does.*\n"
+    return f"```text\n{Result.read(RECORD)}\n```\n"

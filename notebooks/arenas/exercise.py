@@ -2,7 +2,7 @@
 
 from ffilab.judge.processes import chosen, ratio
 from ffilab.judge.rules import Side
-from ffilab.judge.selfcheck import correct_then_fast, fault
+from ffilab.judge.selfcheck import correct_then_fast, faults
 from ffilab.measure.case import Case
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED
@@ -55,4 +55,6 @@ def check_service(session: Session, mine: str) -> list[str]:
     held = ratio(ours.grown.to_numpy(), theirs.grown.to_numpy())
     time = ratio(theirs.blocks_per_second.to_numpy(), ours.blocks_per_second.to_numpy())
     print(f"MiB that stay: {numbers.middle(ours.grown)}; without your change {numbers.middle(theirs.grown)}.")
-    return correct_then_fast(fault(LESS_THAN_HALF, held, "of the original's memory, too large a share stays"), time)
+    what = "{found} of the memory stays that stays of the original, and less than half is asked"
+    wrong, undecided = faults(LESS_THAN_HALF, held, what)
+    return correct_then_fast(wrong, time, undecided=undecided)

@@ -77,4 +77,4 @@ def judged(runs: pd.DataFrame) -> list[str]:
     times = ratio(theirs["mean"].to_numpy(), ours["mean"].to_numpy())
     if times is None:
         return ["The original did not come back: run the cell again."]
-    return correct_then_fast([], times, A_FIFTH)
+    return correct_then_fast([], times, A_FIFTH, ("a request of your server", "one of the original"))

@@ -97,7 +97,8 @@ def check_counter_in_c(session: Session, built: str) -> list[str]:
     draw.arms(record)
     cells = [(FREE_THREADED, arm.name) for arm in theirs]
     cheapest = min(cells, key=lambda cell: statistics.per_call(record, cell).value)
-    return correct_then_fast([], statistics.ratio_over_units(record, (FREE_THREADED, ours.name), cheapest))
+    times = statistics.ratio_over_units(record, (FREE_THREADED, ours.name), cheapest)
+    return correct_then_fast([], times, pair=(ours.name, cheapest[1]))
 
 
 def check_counter(source: str, session: Session) -> list[str]:

@@ -11,6 +11,7 @@ import numpy as np
 from ffilab.judge import selfcheck, statistics
 from ffilab.judge.estimates import LEVEL, MIN_VALUES, Location
 from ffilab.judge.questions import OPEN, YES, above
+from ffilab.judge.rules import NO
 from ffilab.measure.case import Case
 from ffilab.measure.plan import Arm
 from ffilab.measure.session import Session
@@ -182,9 +183,12 @@ def check_count(session: Session, mine: str) -> list[str]:
     draw.arms(record)
     spin, once, further = ((GIL, arm.name) for arm in arms)
     growth = statistics.compare(record, further, once).ratio
-    short = f"{TIMES} times as far takes {draw.text(growth)} times as long, not certainly more than {GROWS} times."
-    wrong = [] if above(growth, GROWS) == YES else [short]
-    return selfcheck.correct_then_fast(wrong, statistics.compare(record, once, spin))
+    line = f"{TIMES} times as far takes {draw.text(growth)} times as long, and more than {GROWS} times is asked."
+    grows = above(growth, GROWS)
+    undecided = [line] * (grows == OPEN)
+    return selfcheck.correct_then_fast(
+        [line] * (grows == NO), statistics.compare(record, once, spin), undecided=undecided
+    )
 
 
 def counted_to(library, far):

@@ -38,7 +38,7 @@ def check_mending(session: Session, change: dict[str, str]) -> list[str]:
     names = story.compiled(session, story.commits(session)[history.TRAP], versions)
     wrong = faults(change, counting.table(story.counts(session, names)))
     times = story.times(session, "my change", names, 2 * session.budget.repeats)
-    return correct_then_fast(wrong, history.ratio(times, "mended", "fast"))
+    return correct_then_fast(wrong, history.ratio(times, "mended", "fast"), pair=("your version", "the commit before"))
 
 
 def faults(change: dict[str, str], counts: pd.DataFrame | str) -> list[str]:

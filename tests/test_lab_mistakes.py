@@ -1,0 +1,176 @@
+"""JupyterLab forgives: a beginner's mistake ends in one sentence at the cell, before anything is measured; what was
+changed is measured first.
+
+Real kernels; nothing here waits for a whole measurement.
+"""
+
+import re
+from dataclasses import replace
+from importlib import import_module
+from types import SimpleNamespace
+
+import click
+import pytest
+from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell
+
+from ffilab.measure import reporting
+from ffilab.measure.changed import books_own, changed
+from ffilab.measure.plan import Arm
+from ffilab.page import lab as laboratory
+from ffilab.page.contents import Chapter
+from ffilab.run import settings
+from ffilab.run.budget import BUDGETS
+from ffilab.run.errors import UserError
+from ffilab.run.paths import NOTEBOOKS, ROOT
+
+GETPID = '*(call(loader, "getpid", None) for loader in LOADERS),'
+
+
+CELLS = [cell.source for cell in Chapter("loaders").notebook.cells if cell.cell_type == "code"]
+CASES = 'runs = session.run("counting thread", '
+# A beginner's mistakes: what stands in a cell, what takes its place, and what is then said.
+MISTAKES = {
+    "a symbol that is not there": (
+        GETPID,
+        GETPID.replace("getpid", "getppppid"),
+        r"^'CDLL getppppid' cannot be timed \(line 37 of this cell: .*undefined symbol: getppppid.* run the cell again",
+    ),
+    "a typo in the statement": ('"f()", setup, beside', '"f(", setup, beside', r"line 18 of this cell.*never closed"),
+    "a typo in the setup": ("import ctypes; f =", "import ctype; f =", r"No module named 'ctype'"),
+    "a statement that hangs": (
+        GETPID,
+        f'{GETPID} Arm("for ever", "while True: pass"),',
+        r"^'for ever' cannot be timed.*took longer than 4 s",
+    ),
+    "a name that is not there": (
+        "for loader in LOADERS",
+        "for loader in LOADRES",
+        r"^Line 36 of this cell.*LOADRES.*Did you mean: 'LOADERS'",
+    ),
+    "no comma": ('"noop", more=" again"', '"noop" more=" again"', r"^Line 40 of this cell.*forgot a comma"),
+    "a name that is not there, in a function": (
+        ".sleep_ms\n",
+        ".sleep_ms + nothing\n",
+        r"^counting names nothing, .*\(sleep_ms = .* \+ nothing\): correct it",
+    ),
+    "an attribute that is not there": (
+        CASES,
+        CASES.replace("run(", "rum("),
+        r"^Line 11 of this cell.*Did you mean: '.?run'",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A function that runs cells in the chapter's own kernel, as JupyterLab does, and returns what each says of its
+    failure; and the folder where it measures."""
+    build = tmp_path_factory.mktemp("lab")
+    environment = {settings.BUILD: str(build), settings.TOLD: '{"lab": true}', settings.BUDGET: "smoke"}
+    environment |= {"PYTHONPATH": str(ROOT), "JUPYTER_PATH": str(ROOT / "kernels")}
+
+    def run(sources):
+        notebook = Chapter("loaders").notebook
+        kernel = notebook.metadata.kernelspec.name
+        notebook.cells = [new_code_cell(source) for source in sources]
+        resources = {"metadata": {"path": str(NOTEBOOKS / "loaders")}}
+        extra = ["--HistoryManager.hist_file=:memory:"]
+        NotebookClient(
+            notebook, timeout=120, kernel_name=kernel, resources=resources, extra_arguments=extra, allow_errors=True
+        ).execute()
+        failures = [[out for out in cell.outputs if out.output_type == "error"] for cell in notebook.cells]
+        return ["\n".join(failed[0].traceback) if failed else "" for failed in failures]
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        yield run, build
+
+
+@pytest.fixture(scope="module")
+def told(run):
+    """What is said of each mistake, in one kernel, after a cell out of order."""
+    run, build = run
+    begin, imports, cell = CELLS[:3]
+    counting, cases = (source for source in CELLS if "def counting" in source or CASES in source)
+    in_order, expected = [begin, cell, imports, counting], ["", "out of order", "", ""]
+    for what, (old, new, _) in MISTAKES.items():
+        source = next(source for source in (cell, counting, cases) if old in source)
+        expected.append(what)
+        in_order.append(source.replace(old, new))
+        if source == counting:
+            expected[-1:] = ["", what, ""]
+            in_order += [cases, counting]
+    said = run(in_order)
+    assert not list(build.rglob("calls.jsonl")), "it was measured"
+    assert not [(source, line) for source, what, line in zip(in_order, expected, said) if line and not what]
+    return dict(zip(expected, said))
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_told_at_the_cell_before_anything_is_measured(mistake, told):
+    assert re.search(MISTAKES[mistake][2], click.unstyle(told[mistake])), told[mistake]
+    assert "ffilab" not in told[mistake]
+
+
+def test_a_cell_out_of_order_names_what_to_run_first(told):
+    assert told["out of order"] == f"LIBRARY is not there yet: {laboratory.ABOVE}."
+
+
+def test_a_session_that_was_closed_says_how_to_go_on(run):
+    *_, said = run[0]([CELLS[0], "session.close()", "session.time('calls', [])"])
+    assert "run the cell with `chapter.begin` again" in said
+
+
+@pytest.mark.parametrize(
+    ("chapter", "name"), {"loaders": "calls", "critical_sections": "single", "races": "remedies"}.items()
+)
+def test_the_books_own_arms_are_known(chapter, name):
+    """The golden records have them as the cells make them now: else all would look changed."""
+    arms, own = import_module(f"notebooks.{chapter}.experiment").arms(), books_own(chapter, name)
+    assert not changed(arms, own)
+    assert [arm.name for arm in changed([*arms, Arm("mine", "pass")], own)] == ["mine"]
+    assert [arm.name for arm in changed([replace(arms[0], statement="f(")], own)] == [arms[0].name]
+
+
+def test_an_arm_that_one_interpreter_can_make_is_no_mistake(monkeypatch, tmp_path):
+    """The others name it, with the reason, above the table."""
+    monkeypatch.setattr(laboratory, "LOGS", tmp_path)
+    only_here = Arm("t", "pass", "import sys; assert not sys._is_gil_enabled()")
+    laboratory.try_out([only_here], ["3.14", "3.14t"])
+    with pytest.raises(UserError, match=r"'t' cannot be timed: AssertionError\. Correct it"):
+        laboratory.try_out([only_here], ["3.14"])
+
+
+def test_names_of_a_chapter_are_what_its_cells_define():
+    assert {"LIBRARY", "call", "ctypes", "record", "replace"} <= laboratory.names_of("loaders")
+    assert "LOADRES" not in laboratory.names_of("loaders")
+
+
+def test_what_was_changed_is_timed_beside_what_it_is_compared_with(monkeypatch):
+    planned, shown = [], []
+    monkeypatch.setattr(laboratory.runner, "run", lambda plan, folder: planned.append(plan))
+    monkeypatch.setattr(laboratory.draw, "changed", lambda record, names, caption: shown.append(names))
+    session = SimpleNamespace(budget=BUDGETS["room"], chapter="loaders")
+    arms = [Arm("a", "pass", beside="x"), Arm("b", "pass", beside="x"), Arm("c", "pass", beside="y")]
+    laboratory.Laboratory._first(session, "calls", arms, arms[:1], ["3.14"])
+    assert shown == [["a"]]
+    timed = [arm.name for arm in planned[0].arms if not arm.name.startswith(("control", "empty"))]
+    assert timed == ["a", "b"]
+    assert planned[0].wall_s == laboratory.FIRST_S
+
+
+def test_progress_never_runs_backwards(monkeypatch, capsys):
+    monkeypatch.setattr(reporting, "MIN_INTERVAL_S", 0)
+    with reporting.Reporter("calls", 4) as reporter:
+        for _ in range(4):
+            reporter.advance("restart 1")
+        reporter.add(4)
+        for _ in range(4):
+            reporter.advance("restart 2")
+    said = capsys.readouterr().err
+    shares = [int(share) for share in re.findall(r"(\d+)%", said)]
+    assert len(shares) == 8
+    assert shares == sorted(shares)
+    assert "restart 2, 4 more than planned" in said

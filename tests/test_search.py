@@ -1,0 +1,21 @@
+"""What readers type into the search field: book/search.toml."""
+
+import tomllib
+from collections import Counter
+
+from ffilab.page.render import SEARCH
+from ffilab.run.paths import ROOT
+
+TYPED = tomllib.loads((ROOT / "book" / SEARCH).read_text())
+
+
+def test_each_text_leads_to_one_page_of_the_contents():
+    toc = (ROOT / "_toc.yml").read_text()
+    assert [page for page in TYPED["words"] if f"{page}\n" not in toc] == []
+    texts = Counter(text.lower() for typed in TYPED["words"].values() for text in typed)
+    assert [text for text, count in texts.items() if count > 1] == []
+    assert [text for text in texts if "," in text or ";" in text] == []
+
+
+def test_what_is_not_searched_is_there():
+    assert all(list(ROOT.glob(f"{page}.md")) for page in TYPED["left_out"])
