@@ -236,6 +236,15 @@ def pack(source, called, light):
 
 
 @verbs.command()
+@click.option("--from", "source", envvar=settings.FROM, default="", help="Packs: folders and files.")
+def atlas(source):
+    """Make one page of the packs of many machines, _build/atlas/html."""
+    from ffilab.atlas import page
+
+    say(f"  open {os.path.relpath(page.make(source))}")
+
+
+@verbs.command()
 @click.argument("run_a", default="")
 @click.argument("run_b", default="")
 def compare(run_a, run_b):

@@ -32,7 +32,7 @@ def packed(tmp_path_factory):
 @pytest.fixture(scope="module")
 def heads(packed):
     """What stands at its head: the facts and the ledger."""
-    return [json.loads(content) for content in pack._heads(packed).values()][::-1]
+    return [json.loads(content) for content in pack._heads(packed)[0].values()][::-1]
 
 
 def archive(path, *members, packed=gzip.compress):
@@ -67,8 +67,12 @@ def test_a_run_comes_back_as_it_was(packed, tmp_path, monkeypatch):
     """Its head says what the ledger says, and its records give the same ledger as those that were packed."""
     monkeypatch.setattr(foreign, "BUILD", tmp_path)
     found = pack.opened(packed)
-    judged = {row["id"]: pack.slim(row) for row in again.rows(GOLDEN)}
-    assert found.rows == judged
+    judged = finite({row["id"]: row for row in again.rows(GOLDEN)})
+    assert {name: row["verdict"] for name, row in found.rows.items()} == {
+        n: row["verdict"] for n, row in judged.items()
+    }
+    assert all(row["interval"] == judged[name]["interval"] for name, row in found.rows.items())
+    assert any(row["errors"] for row in found.rows.values())
     assert found.facts["called"] == "golden records"
     assert found.facts["rules"] == pack.rules()
     assert found.facts["chapters"]["loaders"]["budget"] == "quick"

@@ -15,11 +15,13 @@ import tempfile
 import zlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ffilab.judge import claims, ledger
+from ffilab.judge.estimates import Location
+from ffilab.judge.numbers import Numbers, numbers_of
 from ffilab.measure import foreign
 from ffilab.measure.lines import Writer, whole
 from ffilab.measure.reading import Reading, Session
@@ -30,7 +32,7 @@ from ffilab.run.archives import tarfile
 from ffilab.run.budget import BUDGETS
 from ffilab.run.errors import UserError
 from ffilab.run.paths import NOTEBOOKS, ROOT, without_paths
-from ffilab.run.progress import step
+from ffilab.run.progress import say, step
 
 FORMAT = 1
 FACTS, LEDGER, RECORDS = "machine.json", "ledger.json", "records"
@@ -47,11 +49,12 @@ SAME_MACHINE = ("cpu", "cores", "memory_gib")
 
 @dataclass(frozen=True)
 class Pack:
-    """One that was read. facts, rows: as in pack.schema.json; rows by claim."""
+    """One that was read. facts, rows: as in pack.schema.json; rows by claim. light: it has no records."""
 
     path: Path
     facts: dict
     rows: Mapping[str, dict]
+    light: bool
 
     @property
     def machine(self) -> dict:
@@ -95,6 +98,11 @@ def written(found: dict[str, Session], folder: Path, called: str = "", light: bo
 
     called: what a person says of it. light: leave out the records, so that it has the ledger and the facts alone.
     """
+    with step("judge what is packed"):
+        judged = {name: rows for name, session in sorted(found.items()) if (rows := findings(session)) is not None}
+    if not (found := {name: session for name, session in found.items() if name in judged}):
+        raise UserError("All of these records are of another version: pack them with the version that wrote them.")
+    rows = [row for of_chapter in judged.values() for row in of_chapter]
     newest = max(found.values(), key=lambda session: session.machine["date"])
     about = {
         "format": FORMAT,
@@ -108,8 +116,6 @@ def written(found: dict[str, Session], folder: Path, called: str = "", light: bo
         },
         "chapters": {name: described(session) for name, session in sorted(found.items())},
     }
-    with step("judge what is packed"):
-        rows = [slim(row) for name in sorted(found) for row in ledger.judged(found[name])]
     try:
         valid({"facts": about, "ledger": rows})
     except Refused as why:
@@ -129,6 +135,16 @@ def written(found: dict[str, Session], folder: Path, called: str = "", light: bo
     return path
 
 
+def findings(session: Session) -> list[dict] | None:
+    """What a session says of its claims; None, with a line for the reader, if its records are of another version."""
+    try:
+        found = numbers_of(session)
+        return [slim(row, errors(found, row)) for row in ledger.judged(session)]
+    except (UserError, LookupError, TypeError, ValueError, AttributeError) as error:
+        say(f"  left out: {session.chapter}, whose records are of another version ({type(error).__name__})")
+        return None
+
+
 def described(session: Session) -> dict[str, str]:
     """What is said of one chapter's session."""
     plan = session.record.run["plan"]
@@ -136,10 +152,17 @@ def described(session: Session) -> dict[str, str]:
     return {"session": session.folder.name, **about, "budget": plan["budget"]}
 
 
-def slim(row: dict) -> dict:
+def errors(found: Numbers, row: dict) -> dict[str, float]:
+    """The standard errors of a row's ratios, on the logarithmic scale, by number: an interval of few layouts does not
+    give them away."""
+    estimates = {name: found[name].estimate for name in row["numbers"]}
+    return {name: one.error for name, one in estimates.items() if isinstance(one, Location) and one.log}
+
+
+def slim(row: dict, of_errors: dict[str, float]) -> dict:
     """What a run found of a claim."""
     parts = [{key: part[key] for key in OF_PART} for part in row["parts"]]
-    return finite({**{key: row[key] for key in OF_ROW}, "parts": parts})
+    return finite({**{key: row[key] for key in OF_ROW}, "errors": of_errors, "parts": parts})
 
 
 def copy_records(session: Session, target: Path) -> None:
@@ -205,20 +228,21 @@ def compress(inside: Path, target: Path) -> None:
 def opened(path: Path) -> Pack:
     """Read a pack. Raises UserError, with one sentence, if it is damaged, or is not as `written` makes it."""
     try:
-        heads = _heads(path)
+        heads, members = _heads(path)
         about, rows = (_read(heads[name], name) for name in (FACTS, LEDGER))
         valid({"facts": about, "ledger": rows})
     except Refused as why:
         raise UserError(f"The pack {path} is refused ({why}): copy it anew, or have it made again.") from None
-    return Pack(path, about, {row["id"]: row for row in rows})
+    return Pack(path, about, {row["id"]: row for row in rows}, members == len(heads))
 
 
 class Refused(Exception):
     """Why a pack is none."""
 
 
-def _heads(path: Path) -> dict[str, bytes]:
-    """The two files at the head of a pack, after a look at the name, kind and size of all that is in it."""
+def _heads(path: Path) -> tuple[dict[str, bytes], int]:
+    """The two files at the head of a pack, after a look at the name, kind and size of all that is in it; and how many
+    files these are."""
     try:
         # A pipe or a device would never end.
         if not path.is_file():
@@ -240,14 +264,14 @@ def _heads(path: Path) -> dict[str, bytes]:
                     seen.add(member.name)
                     if len(seen) > MOST_MEMBERS or (member.name in (FACTS, LEDGER) and member.size > MOST_HEAD):
                         raise Refused("it holds too much")
-                    if member.name in (FACTS, LEDGER):
-                        heads[member.name] = members.extractfile(member).read()
-    except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
+                    if member.name in (FACTS, LEDGER) and (content := members.extractfile(member)):
+                        heads[member.name] = content.read()
+    except (OSError, EOFError, ValueError, OverflowError, zlib.error, tarfile.TarError) as error:
         raise Refused((str(error).splitlines() or ["it is cut off"])[0]) from None
     for name in (FACTS, LEDGER):
         if name not in heads:
             raise Refused(f"it has no {name}")
-    return heads
+    return heads, len(seen)
 
 
 def _read(content: bytes, name: str) -> Any:
@@ -286,3 +310,17 @@ def validators() -> dict[str, Callable]:
     schema, records = (json.loads(path.read_text()) for path in (SCHEMA, foreign.SCHEMA))
     schema["definitions"] = {**records["definitions"], **schema["definitions"]}
     return {kind: fastjsonschema.compile({**schema, "$ref": f"#/definitions/{kind}"}) for kind in ("facts", "ledger")}
+
+
+def judged_here(found: Pack) -> Pack:
+    """The pack with its records judged by the rules of this clone, if it was judged by others and has records."""
+    if found.facts["rules"] == rules() or found.light:
+        return found
+    folder = foreign.unpacked(str(found.path))
+    kept = folder / f"ledger-{rules()}.json"
+    if not kept.is_file():
+        with step(f"judge {found.path.name} by the rules of this clone"):
+            anew = [row for session in sessions(folder).values() for row in findings(session) or ()]
+            kept.write_text(json.dumps(anew))
+    rows = json.loads(kept.read_text())
+    return replace(found, facts={**found.facts, "rules": rules()}, rows={row["id"]: row for row in rows})
