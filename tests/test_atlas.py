@@ -255,8 +255,28 @@ def test_its_tables_are_sorted_by_a_click(pressed, open_tab):
     tab = open_tab(pressed.as_uri())
     table = tab.locator("table[aria-label='Ratios over machines']")
     before = table.locator("tbody td:first-child").all_inner_texts()
-    table.locator("thead th").first.click()
-    table.locator("thead th").first.click()
+    for turned in ("asc", "desc"):
+        table.locator("thead th").first.click()
+        table.locator(f"th.dt-ordering-{turned}").wait_for()
     after = table.locator("tbody td:first-child").all_inner_texts()
     assert sorted(before) == sorted(after)
     assert after == sorted(before, reverse=True)
+
+
+OURS = sorted((ROOT / "book" / "machines").glob("*.tar.gz"))
+
+
+@pytest.mark.parametrize("path", OURS, ids=lambda path: path.name)
+def test_our_own_packs_are_small_and_whole(path):
+    """They name what they are: the page and a figure show it."""
+    assert path.stat().st_size <= 100_000
+    found = pack.opened(path)
+    assert found.light
+    assert found.facts["called"]
+    assert len(found.rows) >= 10
+
+
+def test_our_own_packs_differ():
+    packs = [pack.opened(path) for path in OURS]
+    assert len(tables.Atlas.of(packs, []).packs) == len(packs) >= 5
+    assert len({one.machine["cpu"] for one in packs}) > 1

@@ -72,7 +72,7 @@ def combined(intervals: Sequence[Interval], errors: Sequence[float | None]) -> C
     return Combined(
         k,
         around(LEVEL, k - 1, of_mean),
-        around(PREDICTION_LEVEL, k - 2, math.hypot(between, float(found.sd_eff_w_re))),
+        around(PREDICTION_LEVEL, k - 2, math.hypot(between, of_mean)),
         between,
     )
 

@@ -49,11 +49,8 @@ def paths(source: str) -> list[Path]:
         raise UserError(
             f"FROM cannot be read ({error}): name folders and files, in quotes if a name has a space."
         ) from None
-    found = [
-        path
-        for one in named or [OURS, BUILD / "packs"]
-        for path in (sorted(one.rglob(ENDING)) if one.is_dir() else [one])
-    ]
+    named = named or [folder for folder in (OURS, BUILD / "packs") if folder.is_dir()]
+    found = [path for one in named for path in (sorted(one.rglob(ENDING)) if one.is_dir() else [one])]
     return list(dict.fromkeys(path.resolve() for path in found))
 
 
@@ -96,7 +93,7 @@ def page(atlas: Atlas, tree: Path) -> str:
         frames=frames,
         csv={name: files.csv_link(frame.map(ledger_page.no_formula), name, tree) for name, frame in frames.items()},
         claims=claims,
-        differ=[claim.id for claim, _, said in claims if said.startswith("differ")],
+        differ=[claim.id for claim, _, said in claims if said.startswith(tables.DIFFER)],
         forests=[(ratio, forest(ratio, tree)) for ratio in made],
         model=model,
         level=LEVEL,
@@ -133,7 +130,9 @@ def plot(figure, points: pd.DataFrame) -> None:
     points = points.assign(machine=[readable(name) for name in points.machine])
     reach = points.high.max() / points.low.min()
     look = {"xscale": "log"} if reach > LINEAR_UP_TO else {}
-    draw.intervals(figure, points, "machine", "what", line=1, xlabel="ratio", ylabel="", **look)
+    axes = draw.intervals(figure, points, "machine", line=1, xlabel="ratio", ylabel="", **look)
+    # Between what was measured and what the model makes of it.
+    axes.axhline(sum(points.what == "measured") - 0.5, color="gray", linewidth=1)
 
 
 def readable(name: str) -> str:

@@ -15,11 +15,13 @@ from ffilab.atlas.pack import SAME_MACHINE, Pack, rules
 from ffilab.judge import verdicts
 from ffilab.judge.claims import Claim, all_claims, in_words
 from ffilab.judge.estimates import Interval
-from ffilab.judge.rules import Equal, Rule, Side
+from ffilab.judge.ledger import is_part
+from ffilab.judge.rules import NO, YES, Equal, Rule, Side
 from ffilab.page.draw import Quantity
 from ffilab.run.errors import UserError
 
 SO_FAR = " so far"
+DIFFER = "differ"
 NOT_THERE = "not in its pack"
 
 
@@ -122,12 +124,13 @@ def interval_of(row: dict | None, name: str) -> Interval | None:
 
 @dataclass(frozen=True)
 class Cell:
-    """What one machine says of one claim."""
+    """What one machine says of one claim. answers: to its parts, by number."""
 
     verdict: str
     qualifier: str = ""
     reason: str = ""
     number: Quantity | None = None
+    answers: frozenset[tuple[str, str]] = frozenset()
 
 
 def cell(pack: Pack, claim: Claim) -> Cell:
@@ -135,7 +138,8 @@ def cell(pack: Pack, claim: Claim) -> Cell:
     if row is None:
         return Cell(NOT_THERE, reason="its chapter was not measured")
     found = interval_of(row, first_number(claim)) if pack.is_result(row) else None
-    return Cell(row["verdict"], row["qualifier"], row["reason"], Quantity(found) if found else None)
+    answers = frozenset((part["number"], part["verdict"]) for part in row["parts"] if is_part(part))
+    return Cell(row["verdict"], row["qualifier"], row["reason"], Quantity(found) if found else None, answers)
 
 
 def claims(atlas: Atlas) -> list[tuple[Claim, list[Cell], str]]:
@@ -160,10 +164,12 @@ def is_tested(said: Cell) -> bool:
 
 
 def agreement(cells: Sequence[Cell]) -> str:
-    """Do the machines that decided say the same?"""
+    """How many machines say what; and whether one says yes where another one says no."""
+    answers = {answer for one in cells for answer in one.answers}
+    against = {number for number, verdict in answers if verdict == YES and (number, NO) in answers}
     said = Counter(one.verdict.removesuffix(SO_FAR) for one in cells if is_tested(one) and one.verdict != verdicts.OPEN)
     counts = ", ".join(f"{count} {word}" for word, count in said.most_common())
-    return f"differ: {counts}" if len(said) > 1 else counts or "none decided"
+    return f"{DIFFER}: {counts}" if against else counts or "none decided"
 
 
 def groups(atlas: Atlas) -> pd.DataFrame:
@@ -191,8 +197,7 @@ class Ratio:
         """What a forest plot shows, from above: machines, then the model."""
         rows = [(name, "measured", one) for name, one in self.found.items()]
         if self.combined:
-            rows += [("mean", "mean of machines", self.combined.mean)]
-            rows += [("next machine", "next machine", self.combined.next_machine)]
+            rows += [("mean", "model", self.combined.mean), ("next machine", "model", self.combined.next_machine)]
         return pd.DataFrame(
             [(name, kind, one.value, one.low, one.high) for name, kind, one in rows],
             columns=["machine", "what", "value", "low", "high"],
@@ -229,15 +234,15 @@ def modelled(made: Sequence[Ratio]) -> pd.DataFrame:
     for ratio in made:
         of = ratio.combined
         rows.append(
-            {"id": ratio.claim.id, "part": ratio.rule.part, "number": in_words(ratio.rule.number)}
+            {"id": ratio.claim.id, "part": ratio.rule.part}
             | {"machines": len(ratio.found), "mean": Quantity(of.mean) if of else "fewer than three machines"}
             | {"next machine": Quantity(of.next_machine) if of else "", "between machines": of.between if of else None}
             | {"mean says": ratio.rule.answer(of.mean).verdict if of else ""}
             | {"next machine says": ratio.rule.answer(of.next_machine).verdict if of else ""}
-            | {"left out": ", ".join(ratio.left_out)}
+            | {"left out": ", ".join(ratio.left_out), "number": in_words(ratio.rule.number)}
         )
-    columns = ["id", "part", "number", "machines", "mean", "next machine"]
-    columns += ["between machines", "mean says", "next machine says", "left out"]
+    columns = ["id", "part", "machines", "mean", "next machine", "between machines", "mean says"]
+    columns += ["next machine says", "left out", "number"]
     return pd.DataFrame(rows, columns=columns)
 
 
