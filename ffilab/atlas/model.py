@@ -60,15 +60,15 @@ def combined(intervals: Sequence[Interval], errors: Sequence[float | None]) -> C
     known = np.array([error or math.log(one.reach) / quantile for one, error in zip(intervals, errors)])
     logs = np.log([one.value for one in intervals])
     with np.errstate(divide="ignore"):
-        found = combine_effects(logs, known**2, method_re="iterated", use_t=True)
-    k, mean, between = len(intervals), float(found.mean_effect_re), math.sqrt(max(found.tau2, 0.0))
+        found = vars(combine_effects(logs, known**2, method_re="iterated", use_t=True))
+    k, mean, between = len(intervals), float(found["mean_effect_re"]), math.sqrt(max(found["tau2"], 0.0))
 
     def around(level: float, freedom: int, error: float) -> Interval:
         reach = float(stats.t.ppf(0.5 + level / 2, freedom)) * error
         return Interval(mean, mean - reach, mean + reach).map(math.exp)
 
     # Hartung and Knapp's error is too small by luck where few machines agree better than their errors let expect.
-    of_mean = max(math.sqrt(found.var_hksj_re), float(found.sd_eff_w_re))
+    of_mean = max(math.sqrt(found["var_hksj_re"]), float(found["sd_eff_w_re"]))
     return Combined(
         k,
         around(LEVEL, k - 1, of_mean),

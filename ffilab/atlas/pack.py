@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ffilab.judge import claims, ledger
 from ffilab.judge.estimates import Location
@@ -162,7 +162,7 @@ def errors(found: Numbers, row: dict) -> dict[str, float]:
 def slim(row: dict, of_errors: dict[str, float]) -> dict:
     """What a run found of a claim."""
     parts = [{key: part[key] for key in OF_PART} for part in row["parts"]]
-    return finite({**{key: row[key] for key in OF_ROW}, "errors": of_errors, "parts": parts})
+    return cast(dict, finite({**{key: row[key] for key in OF_ROW}, "errors": of_errors, "parts": parts}))
 
 
 def copy_records(session: Session, target: Path) -> None:
@@ -294,7 +294,9 @@ def valid(heads: Mapping[str, Any]) -> None:
             validators()[kind](copy.deepcopy(content))
         except JsonSchemaValueException as error:
             rule = "be short text without markup" if error.rule in ("pattern", "maxLength") else error.message[:160]
-            raise Refused(f"{error.name.replace('data', kind, 1)[:80]} must {rule.rpartition(' must ')[2]}") from None
+            raise Refused(
+                f"{str(error.name).replace('data', kind, 1)[:80]} must {rule.rpartition(' must ')[2]}"
+            ) from None
         try:
             # JSON Schema does not know infinity.
             json.dumps(content, allow_nan=False)

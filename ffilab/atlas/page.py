@@ -106,7 +106,7 @@ def page(atlas: Atlas, tree: Path) -> str:
 
 def order(cell) -> str:
     """By what a cell is sorted, where that is not its text."""
-    return f"{cell.estimate.interval.value:.9g}" if isinstance(cell, draw.Quantity) else ""
+    return f"{cell.estimate.interval.value:.9g}" if isinstance(cell, draw.Quantity) and cell.estimate else ""
 
 
 def shown(cell) -> str:

@@ -99,7 +99,7 @@ def machines(atlas: Atlas) -> pd.DataFrame:
 
 
 def virtual(known: bool | None) -> str:
-    return {True: "yes", False: "no"}.get(known, "not known")
+    return "not known" if known is None else "yes" if known else "no"
 
 
 def main_rule(claim: Claim) -> Rule | None:
