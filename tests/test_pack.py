@@ -134,6 +134,21 @@ def foreign_copy(tmp_path, made, monkeypatch):
     return foreign.unpacked(str(made))
 
 
+def test_what_other_rules_judged_is_judged_anew(packed, tmp_path, monkeypatch):
+    """From its records, if it has them; what it said itself is left aside."""
+    monkeypatch.setattr(foreign, "BUILD", tmp_path)
+    with tarfile.open(packed) as members:
+        held = {member.name: members.extractfile(member).read() for member in members}
+    facts, rows = (json.loads(held[name]) for name in (pack.FACTS, pack.LEDGER))
+    held[pack.FACTS] = json.dumps(facts | {"rules": "0" * 16}).encode()
+    held[pack.LEDGER] = json.dumps([row | {"verdict": "holds"} for row in rows]).encode()
+    found = pack.judged_here(pack.opened(archive(tmp_path / "other.tar.gz", *held.items())))
+    assert found.rows == pack.opened(packed).rows
+    assert found.facts["rules"] == pack.rules()
+    light = archive(tmp_path / "light.tar.gz", *((name, held[name]) for name in (pack.FACTS, pack.LEDGER)))
+    assert {row["verdict"] for row in pack.judged_here(pack.opened(light)).rows.values()} == {"holds"}
+
+
 def test_what_cannot_be_packed(tmp_path):
     with pytest.raises(UserError, match="nothing to pack"):
         pack.sessions(tmp_path)
