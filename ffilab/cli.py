@@ -222,6 +222,29 @@ def judge(source, claim):
 
 
 @verbs.command()
+@from_option
+@click.option(
+    "--called", default="", help="What to call it, such as the room or the kind of machine; no names of people."
+)
+@click.option("--light", is_flag=True, help="Without the records: the ledger and the facts alone, some ten kilobytes.")
+def pack(source, called, light):
+    """Pack a run into one file to be given away: records, ledger, facts of the machine; no names and no folders."""
+    from ffilab.atlas import pack
+
+    path = pack.written(pack.sessions(records(source)), paths.BUILD / "packs", called, light)
+    say(f"  {os.path.relpath(path)}: {path.stat().st_size / 1e6:.2f} MB")
+
+
+@verbs.command()
+@click.option("--from", "source", envvar=settings.FROM, default="", help="Packs: folders and files.")
+def atlas(source):
+    """Make one page of the packs of many machines, _build/atlas/html."""
+    from ffilab.atlas import page
+
+    say(f"  open {os.path.relpath(page.make(source))}")
+
+
+@verbs.command()
 @click.argument("run_a", default="")
 @click.argument("run_b", default="")
 def compare(run_a, run_b):

@@ -11,6 +11,7 @@ from ffilab.setup.catalogue import GIL
 from tests.helpers.environment import clean_environment, python_of, ran
 
 ACTION = ROOT / ".github" / "actions" / "compare" / "action.yml"
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 PROJECT = """
 [build-system]
 requires = ["setuptools"]
@@ -59,3 +60,21 @@ def test_a_slower_change_fails_with_a_table(repository, tmp_path):
         assert run.returncode == (1 if step["name"] == "Compare" else 0), said
     assert "Failed: change takes more than 2 % longer than base." in said
     assert re.search(r"^\| `change` \| .* \| \d", summary.read_text(), re.M), summary.read_text()
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_pins_what_it_uses_and_asks_for_few_rights(path):
+    """A tag may be moved, a hash may not; and only what publishes may write, and there nothing but pages."""
+    text, verbs = path.read_text(), re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M)
+    used = re.findall(r"uses: (.*)", text)
+    assert used
+    assert all(re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", one) for one in used)
+    workflow = yaml.safe_load(text)
+    assert workflow["permissions"] == {"contents": "read"}
+    rights = [job["permissions"] for job in workflow["jobs"].values() if "permissions" in job]
+    assert rights in ([], [{"pages": "write", "id-token": "write"}])
+    steps = [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
+    for step in steps:
+        # What others wrote reaches a shell as a variable only.
+        assert "${{" not in step
+        assert set(re.findall(r"(?:^|&& )make (\w[\w-]*)", step)) <= set(verbs)

@@ -29,10 +29,14 @@ def set_apart(page: nbformat.NotebookNode, static: Path, address: str) -> None:
     for cell in page.cells:
         for output in cell.get("outputs", []):
             for kind in HTML & set(output.get("data", {})):
-                text = SWITCH.sub("", "".join(output.data[kind]))
-                text = IMAGE.sub(lambda match: image(match[1], b64decode(match[2]).decode(), static, address), text)
-                text = CSV.sub(lambda match: f'href="{keep(b64decode(match[1]), "csv", static, address)}"', text)
-                output.data[kind] = text
+                output.data[kind] = apart("".join(output.data[kind]), static, address)
+
+
+def apart(text: str, static: Path, address: str) -> str:
+    """Return HTML whose figures and tables are files below `static`."""
+    text = SWITCH.sub("", text)
+    text = IMAGE.sub(lambda match: image(match[1], b64decode(match[2]).decode(), static, address), text)
+    return CSV.sub(lambda match: f'href="{keep(b64decode(match[1]), "csv", static, address)}"', text)
 
 
 def image(attributes: str, drawing: str, static: Path, address: str) -> str:

@@ -34,21 +34,12 @@ def render(again: bool = False) -> Path:
         raise UserError("Nothing was measured yet: run `make book`, or `make chapter NAME=…` for one chapter.")
     # Pages are English, whatever the reader speaks; a translated one has its own.
     with explain_os_errors(str(BUILD)), step("render the book"), words.speaking(""):
-        tree, out, log = BUILD / "source", BUILD / "press", LOGS / "jupyter-book.log"
-        log.unlink(missing_ok=True)
+        tree, out = BUILD / "source", BUILD / "press"
         if not again:
             shutil.rmtree(tree, ignore_errors=True)
             shutil.rmtree(out, ignore_errors=True)
         refresh(assemble(BUILD / "source-new"), tree)
-        command = [str(Path(sys.executable).with_name("jupyter-book")), "build", str(tree), "--path-output", str(out)]
-        environment = {"PYTHONWARNINGS": "ignore", "PYTHONPATH": str(ROOT), "JUPYTER_PATH": str(ROOT / "kernels")}
-        warned = None
-        if logged([*command, "-W", "-n", "--keep-going"], log, env={**os.environ, **environment}):
-            lines = [click.unstyle(line).strip() for line in log.read_text(errors="replace").splitlines()]
-            said = "; ".join([line for line in lines if "WARNING" in line or "ERROR" in line][:3]) or "see the log"
-            warned = UserError(f"Jupyter Book reported errors or warnings ({said}); read {log}.")
-            if not (out / "_build" / "html" / "index.html").exists():
-                raise warned
+        warned = press(tree, out)
         pages = BUILD / "html-new"
         shutil.rmtree(pages, ignore_errors=True)
         shutil.copytree(out / "_build" / "html", pages)
@@ -61,6 +52,23 @@ def render(again: bool = False) -> Path:
     if warned:
         raise warned
     return index
+
+
+def press(tree: Path, out: Path) -> UserError | None:
+    """Make pages of a source tree with Jupyter Book, in `out/_build/html`. Returns what it warned of; raises it, if
+    there are no pages."""
+    log = LOGS / "jupyter-book.log"
+    log.unlink(missing_ok=True)
+    command = [str(Path(sys.executable).with_name("jupyter-book")), "build", str(tree), "--path-output", str(out)]
+    environment = {"PYTHONWARNINGS": "ignore", "PYTHONPATH": str(ROOT), "JUPYTER_PATH": str(ROOT / "kernels")}
+    if not logged([*command, "-W", "-n", "--keep-going"], log, env={**os.environ, **environment}):
+        return None
+    lines = [click.unstyle(line).strip() for line in log.read_text(errors="replace").splitlines()]
+    said = "; ".join([line for line in lines if "WARNING" in line or "ERROR" in line][:3]) or "see the log"
+    warned = UserError(f"Jupyter Book reported errors or warnings ({said}); read {log}.")
+    if not (out / "_build" / "html" / "index.html").exists():
+        raise warned
+    return warned
 
 
 def refresh(new: Path, tree: Path) -> None:

@@ -111,6 +111,7 @@ def without_paths(text: str) -> str:
         text = text.replace(str(cache()), "CACHE")
     except UserError:
         pass
-    if home() is not None:
+    # Of a user without one it is the root of all folders.
+    if home() not in (None, Path("/")):
         text = text.replace(str(home()), "~")
     return re.sub(rf"{re.escape(tempfile.gettempdir())}/[\w.-]+", "TEMPORARY", text)

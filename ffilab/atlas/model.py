@@ -1,0 +1,89 @@
+"""What many machines say of one number: a random-effects model, and where the next machine is expected.
+
+Machines differ, and each is measured with an error of its own. The model takes the logarithm of a ratio on each
+machine as drawn around a mean. The variance between machines is Paule and Mandel's, and the interval of the mean that
+of Hartung, Knapp, Sidik and Jonkman, both by statsmodels (`combine_effects`). The prediction interval for the next
+machine is that of Higgins, Thompson and Spiegelhalter (2009), with k - 2 degrees of freedom.
+"""
+
+import math
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+import numpy as np
+from scipy import stats
+
+from ffilab.judge.estimates import LEVEL, PREDICTION_LEVEL, Interval
+from ffilab.run.errors import UserError
+from ffilab.run.paths import ROOT
+from ffilab.run.progress import step
+from ffilab.setup.interpreters import uv
+
+NAME = "random effects: Paule and Mandel's variance, Hartung and Knapp's interval, Higgins' prediction interval"
+# Two machines say nothing of a third one: the prediction interval has no degree of freedom.
+FEWEST = 3
+LOCK = ROOT / "requirements" / "atlas.txt"
+
+
+@dataclass(frozen=True)
+class Combined:
+    """machines: how many it comes from. mean: over machines, at the book's level. next_machine: where the ratio of
+    another machine lies, at PREDICTION_LEVEL. between: standard deviation of the logarithm from machine to machine."""
+
+    machines: int
+    mean: Interval
+    next_machine: Interval
+    between: float
+
+
+def has_bounds(interval: Interval) -> bool:
+    """Can it enter the model? It is a ratio with an interval that has a width."""
+    ends = interval.value, interval.low, interval.high
+    return all(math.isfinite(end) and end > 0 for end in ends) and interval.half_width > 0
+
+
+def combined(intervals: Sequence[Interval], errors: Sequence[float | None]) -> Combined | None:
+    """Combine the ratios of machines, each with its interval at the book's level and the standard error of its
+    logarithm. None below FEWEST of them.
+
+    Without an error half the width of the interval over the normal quantile stands for it. Of few layouts that is too
+    much, and what is put down to errors is not put down to machines: the prediction would be too narrow.
+    """
+    from statsmodels.stats.meta_analysis import combine_effects  # pyright: ignore[reportMissingImports]: see `provide`
+
+    if len(intervals) < FEWEST:
+        return None
+    quantile = 2 * float(stats.norm.ppf(0.5 + LEVEL / 2))
+    known = np.array([error or math.log(one.reach) / quantile for one, error in zip(intervals, errors)])
+    logs = np.log([one.value for one in intervals])
+    with np.errstate(divide="ignore"):
+        found = vars(combine_effects(logs, known**2, method_re="iterated", use_t=True))
+    k, mean, between = len(intervals), float(found["mean_effect_re"]), math.sqrt(max(found["tau2"], 0.0))
+
+    def around(level: float, freedom: int, error: float) -> Interval:
+        reach = float(stats.t.ppf(0.5 + level / 2, freedom)) * error
+        return Interval(mean, mean - reach, mean + reach).map(math.exp)
+
+    # Hartung and Knapp's error is too small by luck where few machines agree better than their errors let expect.
+    of_mean = max(math.sqrt(found["var_hksj_re"]), float(found["sd_eff_w_re"]))
+    return Combined(
+        k,
+        around(LEVEL, k - 1, of_mean),
+        around(PREDICTION_LEVEL, k - 2, math.hypot(between, of_mean)),
+        between,
+    )
+
+
+def provide() -> None:
+    """Install what the model needs, by its hashed lock, if it is not there. Raises UserError if that fails."""
+    if find_spec("statsmodels"):
+        return
+    with step("install statsmodels, which the atlas needs (12 MB, once)"):
+        command = [uv(), "pip", "install", "--no-config", "--python", sys.executable, "--require-hashes", "-r", LOCK]
+        answer = subprocess.run(command, capture_output=True, text=True)
+    if answer.returncode:
+        said = (answer.stderr.strip().splitlines() or ["no reason given"])[-1][:200]
+        raise UserError(f"statsmodels could not be installed ({said}): check the connection, then run it again.")
