@@ -19,14 +19,14 @@ from ffilab.measure.case import Case
 from ffilab.measure.plan import controls, plan
 from ffilab.measure.record import read_record
 from ffilab.measure.workers import Worker, WorkerFailed
-from ffilab.run import machine, settings
+from ffilab.run import machine
 from ffilab.run.errors import UserError
 from ffilab.run.machine import compiler
 from ffilab.run.paths import ROOT
 from ffilab.run.subprocesses import explain_os_errors, reached
 from ffilab.setup.catalogue import BY_LABEL, GIL
 from ffilab.setup.installed import load
-from tests.helpers.environment import clean_environment, ran
+from tests.helpers.environment import alone_here, clean_environment, ran
 from tests.helpers.of_chapter import hostile
 
 BROWSER = ("chromium", "chrome", "headless_shell", "node", "node-MainThread", "chrome_crashpad_handler")
@@ -153,9 +153,7 @@ def verb(code, **environment):
         f"import sys; from ffilab import cli\ndef work(again):\n    {code}\n"
         "cli.verbs.commands['html'].callback = work; sys.argv = ['ffilab', 'html']; cli.main()"
     )
-    # Whoever else measures on this machine is not spoken of.
-    surroundings = clean_environment(PYTHONPATH=str(ROOT), **settings.telling(alone=True), **environment)
-    return ran(sys.executable, "-c", program, env=surroundings, timeout=60)
+    return ran(sys.executable, "-c", program, env=alone_here(**environment), timeout=60)
 
 
 @pytest.mark.parametrize("name", ["HOME", "XDG_CACHE_HOME"])
