@@ -17,7 +17,7 @@ import pytest
 from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from tests.helpers import small
-from tests.helpers.environment import clean_environment
+from tests.helpers.environment import clean_environment, ran
 from tests.helpers.tree import tracked
 
 pytestmark = pytest.mark.full
@@ -45,7 +45,7 @@ def add(path: Path, text: str, before: str | None = None) -> None:
 
 def run(clone, *command, **extra):
     """Run a command in the clone; what it prints. Its end must be good."""
-    done = subprocess.run(command, cwd=clone, capture_output=True, text=True, env=clean_environment(**extra))
+    done = ran(*command, cwd=clone, env=clean_environment(**extra))
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
     return done.stdout
 
@@ -69,24 +69,14 @@ def test_a_chapter_is_one_folder_and_a_line_of_the_contents(clone):
     estimates.write_text(json.dumps(known))
     for path in filter(Path.is_file, [*clone.glob("n*/encore/**/*"), *clone.glob("tests/golden/encore/*")]):
         # Claims X12 to X14 instead of A12 to A14.
-        path.write_text(
-            re.sub(
-                r"\bA(1[234]b?)\b",
-                r"X\1",
-                path.read_text().replace("loaders", "encore").replace("safe-to", "encore-to"),
-            )
-        )
+        text = path.read_text().replace("loaders", "encore").replace("safe-to", "encore-to")
+        path.write_text(re.sub(r"\bA(1[234]b?)\b", r"X\1", text))
         path.rename(path.with_name(path.name.replace("loaders", "encore")))
     (clone / "tests/test_encore.py").write_text('"""Nothing to test that the other chapter does not."""\n')
     add(clone / "_toc.yml", "      - file: notebooks/encore/encore\n", before="  - caption: What it adds up to")
     rooms = clone / "pyproject.toml"
-    raised = re.sub(
-        r'^("ffilab/setup"|native|notebooks|tests) = (\d+)',
-        lambda m: f"{m[1]} = {int(m[2]) + 1500}",
-        rooms.read_text(),
-        flags=re.M,
-    )
-    rooms.write_text(raised)
+    room = re.compile(r'^("ffilab/setup"|native|notebooks|tests) = (\d+)', re.M)
+    rooms.write_text(room.sub(lambda m: f"{m[1]} = {int(m[2]) + 1500}", rooms.read_text()))
     run(clone, "make", "chapter", "NAME=encore", "BUDGET=smoke", "KERNELS=pair")
     html = clone / "_build" / "html"
     assert "Questions" in (html / "notebooks/encore/encore.html").read_text()
@@ -102,8 +92,7 @@ def test_a_claim_is_one_folder(clone):
     chapter = clone / "notebooks" / "loaders"
     rule = (
         '{kind = "side", number = "noop: ratio on {GIL}", part = "CDLL is dearer", direction = "above", null = 1.0, '
-        "interest = 0.02, "
-        'hard = "golden records are cut down"}'
+        'interest = 0.02, hard = "golden records are cut down"}'
     )
     add(
         chapter / "claims.toml",
@@ -199,9 +188,8 @@ def test_a_binding_is_one_folder(clone):
     chapter = clone / "native" / "boundary"
     shutil.copytree(chapter / "c_api", chapter / "second", ignore=shutil.ignore_patterns("build", "*.egg-info"))
     for path in [path for path in (chapter / "second").rglob("*") if path.is_file()]:
-        text = (
-            path.read_text().replace("boundary_c_api", "boundary_second").replace("boundary-c-api", "boundary-second")
-        )
+        text = path.read_text().replace("boundary_c_api", "boundary_second")
+        text = text.replace("boundary-c-api", "boundary-second")
         path.write_text(text.replace('"C API"', '"Second"'))
         path.rename(path.with_name(path.name.replace("c_api", "second")))
     files = [path.relative_to(clone / "native") for path in sorted((chapter / "second").rglob("*")) if path.is_file()]

@@ -12,7 +12,7 @@ from ffilab.page.run_notebook import connected
 from ffilab.run import subprocesses
 from ffilab.run.paths import ROOT
 from tests.helpers import small
-from tests.helpers.environment import clean_environment
+from tests.helpers.environment import clean_environment, ran
 
 
 @pytest.fixture
@@ -141,11 +141,9 @@ def test_a_measurement_waits_for_the_one_of_another_clone(tmp_path):
 def test_a_verb_that_only_reads_says_that_a_measurement_is_running(tell, monkeypatch, tmp_path):
     tell(alone=None)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    command = [sys.executable, "-m", "ffilab", "judge", "nowhere"]
+    environment = clean_environment(PYTHONPATH=str(ROOT))
     with alone():
-        said = subprocess.run(
-            command, capture_output=True, text=True, env=clean_environment(PYTHONPATH=str(ROOT))
-        ).stderr.splitlines()
+        said = ran(sys.executable, "-m", "ffilab", "judge", "nowhere", env=environment).stderr.splitlines()
     assert "on this machine" in said[0]
     assert "nowhere" in said[-1]
 
