@@ -133,3 +133,13 @@ def ratio_of_groups(left: np.ndarray, right: np.ndarray) -> Estimate | None:
     if not min(first.n, second.n):
         return None
     return estimates.difference(first, second)
+
+
+def positive(values: np.ndarray) -> Interval | None:
+    """Centre of rates or times over processes: the interval is that of the logarithms, so it ends above 0, and the
+    centre is their geometric mean. None if there are none."""
+    if not len(values):
+        return None
+    if min(values) <= 0:
+        return Location.of(values).interval.map(lambda bound: np.maximum(bound, 0.0))
+    return Location.of(np.log(values), log=True).interval

@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 
 from ffilab.judge.estimates import Estimate, Location
-from ffilab.judge.processes import chosen, ratio
+from ffilab.judge.processes import chosen, positive, ratio
 from ffilab.page import draw
 from ffilab.page.player import between, clipped
 from ffilab.setup.catalogue import GIL
 from notebooks.convoy import numbers as n
 from notebooks.convoy.experiment import DEFAULT_S
-from notebooks.convoy.numbers import done, positive
+from notebooks.convoy.numbers import done
 
 WORK, STEP = "core time of the work, %", "ns of a step"
 FEW = "too few requests"

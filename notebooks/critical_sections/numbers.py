@@ -14,7 +14,7 @@ from ffilab.judge.claims import declared
 from ffilab.judge.controls import Check
 from ffilab.judge.estimates import Counted, Estimate, Interval, Location
 from ffilab.judge.numbers import Declarations, numbers_of
-from ffilab.judge.processes import chosen, ratio_of_groups
+from ffilab.judge.processes import chosen, positive, ratio_of_groups
 from ffilab.judge.questions import NO, YES, above
 from ffilab.judge.rules import Size
 from ffilab.judge.wording import listed
@@ -272,11 +272,6 @@ def two_classes(values: np.ndarray) -> list[tuple[float, int]]:
 # ---- two threads at once ----
 
 LOCKS_IN_COMPANY = of_threads("locks in company")
-
-
-def positive(values: pd.Series) -> Interval | None:
-    """Centre of durations, by their logarithms: no bound is below nothing. None if there are no values."""
-    return Location.of(np.log(values.to_numpy(dtype=float)), log=True).interval if len(values) else None
 
 
 @number(
