@@ -46,8 +46,7 @@ def is_error(answer) -> bool:
 @number(f"{{ways}} answers {FIRST_RULE}", of=first_answers, over={"ways": WAYS})
 def answered(answers: pd.Series, ways: tuple[str, ...]) -> Share | None:
     """How many bindings answer a number that does not fit instead of raising; None if none was asked."""
-    refused = [is_error(answers[binding]) for binding in ways if binding in answers]
-    return Share(refused.count(False), len(refused)) if refused else None
+    return Share.of(not is_error(answers[binding]) for binding in ways if binding in answers)
 
 
 # ---- one object, and another interpreter ----
@@ -60,8 +59,7 @@ def answered(answers: pd.Series, ways: tuple[str, ...]) -> Share | None:
 )
 def hit(runs: pd.DataFrame, what: str, method: str, ways: tuple[str, ...]) -> Share | None:
     """In how many processes additions to one object were lost, or refused; None if nothing was measured."""
-    part = runs[(runs.method == method) & runs.binding.isin(ways)]
-    return Share(int((part[what] > 0).sum()), len(part)) if len(part) else None
+    return Share.of(runs[what][(runs.method == method) & runs.binding.isin(ways)] > 0)
 
 
 def elsewhere(runs: pd.DataFrame) -> dict[str, str]:

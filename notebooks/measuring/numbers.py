@@ -138,8 +138,7 @@ def all_separated(tests: pd.DataFrame) -> Share | str:
 @number("processes that call cffi faster than ctypes", of=bindings, binding=CFFI)
 def faster(tests: pd.DataFrame, binding: str) -> Share | None:
     """Of the processes that compare ctypes and cffi, those that call this one the faster one; None if none does."""
-    named = tests[tests.pair == f"{CTYPES} vs {CFFI}"].faster
-    return Share(int((named == binding).sum()), len(named)) if len(named) else None
+    return Share.of(tests[tests.pair == f"{CTYPES} vs {CFFI}"].faster == binding)
 
 
 @number("share of ctypes, where ctypes or cffi is called the faster one", of=bindings)
@@ -202,8 +201,7 @@ def share_significant(pairs: pd.DataFrame) -> Share:
 @number("share of significant A/A pairs that are hardly apart", of=copies)
 def tiny(pairs: pd.DataFrame) -> Share | None:
     """Of the significant pairs: those that lie less than what is negligible apart. None if no pair is significant."""
-    distances = apart(pairs[significant(pairs)])
-    return Share(int((distances < NEGLIGIBLE).sum()), len(distances)) if len(distances) else None
+    return Share.of(apart(pairs[significant(pairs)]) < NEGLIGIBLE)
 
 
 @number(
@@ -217,7 +215,7 @@ def leaning(pairs: pd.DataFrame, first: str) -> Share | None:
     told = pairs[significant(pairs)]
     delta = told["Cliff's delta"]
     longer = delta if first == "loaded" else delta.where(told.measured_first == 0, -delta)
-    return Share(int((longer > 0).sum()), len(told)) if len(told) else None
+    return Share.of(longer > 0)
 
 
 # ---- a benchmark, step by step ----

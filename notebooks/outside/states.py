@@ -189,8 +189,7 @@ def longer(runs: pd.DataFrame, interpreter: str) -> Estimate | None:
 def local(runs: pd.DataFrame, opposite: str, **which) -> Share | None:
     """Processes in which a value in a threading.local, over five callbacks, did anything but the opposite, among
     all."""
-    rows = chosen(runs, **which)
-    return Share(int((rows.outcome != opposite).sum()), len(rows)) if len(rows) else None
+    return Share.of(chosen(runs, **which).outcome != opposite)
 
 
 @number("answer by {way}, {beside}: µs on {interpreter}", frame=BRIDGE, over=OF_BRIDGES)

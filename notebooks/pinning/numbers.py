@@ -134,8 +134,7 @@ def lost(races: pd.DataFrame, interpreter: str, placement: str) -> Interval | No
 )
 def losing(races: pd.DataFrame, interpreter: str, placement: str) -> Estimate | None:
     """Processes that lose any update."""
-    events = column(races, "any", interpreter=interpreter, placement=placement)
-    return Share(int(events.sum()), len(events)) if len(events) else None
+    return Share.of(column(races, "any", interpreter=interpreter, placement=placement))
 
 
 def frame(session: Session, title: str, label: str, work: str) -> pd.DataFrame:

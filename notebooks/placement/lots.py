@@ -43,7 +43,7 @@ NO_MISSES = "no order misses once in a thousand instructions: what fits into the
 
 def share(events: pd.Series) -> Share | str:
     """How many of them it happened to; of nothing, that it is too little."""
-    return Share(int(events.sum()), len(events)) if len(events) else TOO_FEW
+    return Share.of(events) or TOO_FEW
 
 
 # ---- orders by the clock ----
