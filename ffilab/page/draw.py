@@ -81,14 +81,15 @@ def figure(
         shown = f"<p><em>{translated('Nothing to draw here.')}</em> {with_code(translated(caption))}</p>"
     else:
         shown = framed(plot, caption, numbers, size) + ("" if data is None else csv_link(data, "figure"))
-    display(HTML(shown))
-    if name:
-        _glued(name, "text/html", shown)
+    _shown(shown, name)
 
 
 def nothing(why: str, name: str = "") -> None:
     """Say in the place of a figure or a table what was missing for it. name: as of the figure."""
-    shown = f"<p><em>Nothing to show here: {with_code(why.rstrip('.'))}.</em></p>"
+    _shown(f"<p><em>Nothing to show here: {with_code(why.rstrip('.'))}.</em></p>", name)
+
+
+def _shown(shown: str, name: str) -> None:
     display(HTML(shown))
     if name:
         _glued(name, "text/html", shown)
