@@ -165,10 +165,8 @@ no = "CDLL costs no time."
 open = "Whether CDLL costs time cannot be told here."
 """
     add(chapter / "sentences.toml", sentence)
-    add(
-        chapter / "sentences.zh_TW.toml",
-        '[dearer]\nyes = "CDLL 比較慢。"\nno = "CDLL 沒有比較慢。"\nopen = "這次量不出來。"\n',
-    )
+    translated = '[dearer]\nyes = "CDLL 比較慢。"\nno = "CDLL 沒有比較慢。"\nopen = "這次量不出來。"\n'
+    add(chapter / "sentences.zh_TW.toml", translated)
     for page in ("loaders.ipynb", "loaders.zh_TW.md"):
         add(chapter / page, r"{glue:text}`dearer` ", before="{glue:text}`prediction-1`")
     page = python(

@@ -181,9 +181,7 @@ def test_disturbed_processes_run_again_at_the_end_in_the_place_of_the_first(sess
     assert {line["replaces"] for line in again} == {2, 7}
     for line in again:
         first = session.record.children[line["replaces"]]
-        assert [line[key] for key in ("factors", "round", "layout")] == [
-            first[key] for key in ("factors", "round", "layout")
-        ]
+        assert all(line[key] == first[key] for key in ("factors", "round", "layout"))
         assert line["seed"] != first["seed"]
     assert session.disturbed("calls") == (2, 0, 12)
     assert session.said("calls") == "2 of 12 processes were measured again, 0 left out: other load"

@@ -173,10 +173,8 @@ def test_a_record_has_what_its_session_and_builds_add():
     assert found.error > math.hypot(Location.of(values).error, groups.SESSION) * 0.999
     assert found.floor == pytest.approx(math.hypot(groups.SESSION, found.stays))
     # Of a difference of times on their own scale; of copies, nothing.
-    other, copies = (
-        statistics.over_units(record, values, of=100.0),
-        statistics.over_units(record, values, log=True, of=0),
-    )
+    other = statistics.over_units(record, values, of=100.0)
+    copies = statistics.over_units(record, values, log=True, of=0)
     assert other.floor == pytest.approx(math.hypot(100 * groups.SESSION, other.stays))
     assert copies.floor == copies.stays
 

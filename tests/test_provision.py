@@ -32,12 +32,7 @@ from tests.helpers.environment import ran
 from tests.helpers.fake_source import real
 
 T314 = BY_LABEL["3.14t"]
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+pytestmark = pytest.mark.usefixtures("cache_home")
 
 
 def test_disk_that_fills_up_in_a_child_is_a_sentence(tmp_path):

@@ -289,9 +289,9 @@ def test_the_worker_is_python_of_the_oldest_that_is_measured():
 def test_what_draws_pages_is_not_asked_for():
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); import ffilab; from ffilab.yours import command; "
-        "ffilab.compare; ffilab.Result; ffilab.scale"
+        "ffilab.compare; ffilab.Result; ffilab.scale; "
+        "print(*{'pandas', 'rich', 'seaborn', 'fastjsonschema'} & set(sys.modules))"
     )
-    code += "; print(*{'pandas', 'rich', 'seaborn', 'fastjsonschema'} & set(sys.modules))"
     assert subprocess.check_output([sys.executable, "-I", "-c", code, str(ROOT)], text=True) == "\n"
 
 
@@ -309,10 +309,8 @@ def test_the_wheel_works_in_an_environment_of_its_own(tmp_path):
         parts = {name.split("/")[1] for name in archive.getnames()}
     assert parts - {".gitignore"} == {"ffilab", "LICENSE", "PKG-INFO", "pyproject.toml"}
     names = zipfile.ZipFile(wheel).namelist()
-    assert {name.partition("/")[0] for name in names} == {
-        "ffilab",
-        wheel.name.removesuffix("-py3-none-any.whl") + ".dist-info",
-    }
+    described = wheel.name.removesuffix("-py3-none-any.whl") + ".dist-info"
+    assert {name.partition("/")[0] for name in names} == {"ffilab", described}
     assert "ffilab/py.typed" in names
     run(UV, "venv", "--quiet", "--python", sys.executable, "fresh")
     run(UV, "pip", "install", "--quiet", "--python", "fresh", wheel)

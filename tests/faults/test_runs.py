@@ -34,8 +34,7 @@ def sweep(tree):
     """What the next run does first."""
     code = (
         "from ffilab import bootstrap; from ffilab.run import subprocesses; bootstrap.lock_folder(); "
-        "subprocesses.end_leftovers(); "
-        "from ffilab.page import execute; execute.sweep()"
+        "subprocesses.end_leftovers(); from ffilab.page import execute; execute.sweep()"
     )
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(tree)}
     subprocess.run([sys.executable, "-c", code], cwd=tree, check=True, env=environment)
