@@ -135,9 +135,10 @@ def ratio_of_groups(left: np.ndarray, right: np.ndarray) -> Estimate | None:
     return estimates.difference(first, second)
 
 
-def positive(values: np.ndarray) -> Interval | None:
+def positive(values: np.ndarray | pd.Series) -> Interval | None:
     """Centre of rates or times over processes: the interval is that of the logarithms, so it ends above 0, and the
     centre is their geometric mean. None if there are none."""
+    values = np.asarray(values, dtype=float)
     if not len(values):
         return None
     if min(values) <= 0:
