@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("quiet_progress")
     ("siblings", "cpus"), [("", [2]), ("2", [2]), ("2,6", [2, 6]), ("0-2", [0, 1, 2]), ("1-2,9", [1, 2, 9])]
 )
 def test_a_pinned_worker_is_disturbed_on_its_core_and_its_siblings(siblings, cpus, monkeypatch):
-    monkeypatch.setattr(machine.quota, "read_text", lambda path: siblings)
+    monkeypatch.setattr(machine.system, "read_text", lambda path: siblings)
     assert machine.cpus_of(2) == cpus
     assert machine.cpus_of(None) == machine.cores_to_pin()
 
