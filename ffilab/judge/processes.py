@@ -74,6 +74,11 @@ def ratio_of_means(left: np.ndarray, right: np.ndarray) -> Location:
     return replace(Location.mean(left / one - right / other), centre=math.log(one / other), log=True)
 
 
+def log_spread(values: np.ndarray) -> np.ndarray:
+    """Logarithm of the mean absolute deviation from the median, along the last axis."""
+    return np.log(np.abs(values - np.median(values, axis=-1, keepdims=True)).mean(axis=-1))
+
+
 # Of many cases, the share that is called the slowest, or the fastest.
 FIFTH = 0.2
 DRAWS = 20_000

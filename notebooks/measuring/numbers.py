@@ -14,6 +14,7 @@ from ffilab.judge import statistics
 from ffilab.judge.controls import NEGLIGIBLE, Control
 from ffilab.judge.estimates import LEVEL, MIN_VALUES, Counted, Interval, Location, Share, ShareDifference, difference
 from ffilab.judge.numbers import Declarations
+from ffilab.judge.processes import log_spread
 from ffilab.judge.questions import NO, OPEN, above, equal
 from ffilab.judge.statistics import Comparison
 from ffilab.measure import neighbour
@@ -325,11 +326,6 @@ def within_layouts(record: Record, arm: str) -> np.ndarray:
     return (logs - logs.groupby(pd.factorize(pd.Series(drawn))[0]).transform("median")).to_numpy()
 
 
-def log_spread(values: np.ndarray) -> np.ndarray:
-    """Logarithm of the mean absolute deviation from the median, along the last axis."""
-    return np.log(np.abs(values - np.median(values, axis=-1, keepdims=True)).mean(axis=-1))
-
-
 def ratio_of_spreads(one: np.ndarray, other: np.ndarray) -> Location:
     """Spread of one number over that of another, of independent pairs; the interval is the jackknife's of the
     logarithm.
@@ -468,14 +464,8 @@ def loaders_compared(record: Record) -> Comparison:
     return statistics.compare(record, *LOADERS_OF_COPIES)
 
 
-@number("CDLL / PyDLL in the run of the copies", timed="copies")
-def loaders_ratio(record: Record) -> Location:
-    return loaders_compared(record).estimate
-
-
-@number("CDLL / PyDLL in the next build", timed="copies")
-def loaders_in_next_build(record: Record) -> Interval | None:
-    return loaders_compared(record).estimate.next_build
+number("CDLL / PyDLL in the run of the copies", timed="copies")(lambda record: loaders_compared(record).estimate)
+number("CDLL / PyDLL in the next build", timed="copies")(lambda record: loaders_compared(record).estimate.next_build)
 
 
 @number("layouts that were drawn", timed="copies")
@@ -558,12 +548,9 @@ def collector(record: Record, what: str) -> Location:
     return collector_compared(record)[what]
 
 
-@number("instructions of CDLL / PyDLL")
-def instruction_ratio(session: Session) -> Counted | str:
-    """Instructions of a pass with CDLL over those of one with PyDLL, on the GIL build; or why they were not counted."""
-    counts = session.observed("instructions")
-    if isinstance(counts, str):
-        return counts
+@number("instructions of CDLL / PyDLL", seen="instructions")
+def instruction_ratio(counts: list[dict]) -> Counted:
+    """Instructions of a pass with CDLL over those of one with PyDLL, on the GIL build."""
     of_arm = {count["arm"]: count["instructions"] for count in counts if count["interpreter"] == GIL}
     return Counted(of_arm["CDLL"] / of_arm["PyDLL"])
 
