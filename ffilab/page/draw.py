@@ -24,7 +24,7 @@ from ffilab.judge.wording import NOT_MEASURED, bounds, capital, listed, number, 
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record, medians
 from ffilab.page.player import Scenes, as_data, lanes_of, plot_scene
-from ffilab.page.plots import GRID, INK, MARKERS, PALETTE, intervals, legend_above, pictures, plain_ticks, points  # noqa: F401
+from ffilab.page.plots import GRID, INK, MARKERS, PALETTE, intervals, legend_above, pictures, plain_ticks, points, reach  # noqa: F401
 from ffilab.page.words import translated
 
 # Which of the two is seen: the book's theme, or JupyterLab's, says so on an outer element.
@@ -363,6 +363,12 @@ def behind(record: Record, cells: list[tuple[str, str]] | None = None) -> int:
     all cells, if none are named."""
     named = cells or [(label, arm) for label, _, arm in (cell.partition("/") for cell in record.loops)]
     return min((int(np.isfinite(medians(record.times(*cell))).sum()) for cell in named), default=0)
+
+
+def of_each(counts: pd.Series) -> str:
+    """How many processes there are, and of how much the fewest and the most: `5 × 120 to 3,000`."""
+    least, most = counts.min(), counts.max()
+    return f"{len(counts)} × {least:,.0f}" + f" to {most:,.0f}" * bool(most > least)
 
 
 def percent(share: float) -> str:

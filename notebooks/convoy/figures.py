@@ -77,12 +77,6 @@ def quantile(rows: pd.DataFrame, column: str) -> draw.Quantity | str:
     return FEW if rows[column].isna().any() else cell(rows, column)
 
 
-def requests(rows: pd.DataFrame) -> str:
-    """Processes, and the fewest and most requests of one."""
-    least, most = int(rows.requests.min()), int(rows.requests.max())
-    return f"{len(rows)} × {least:,}" + (f" to {most:,}" if most > least else "")
-
-
 def duration(seconds: float) -> str:
     """A switch interval in words: `5 ms`."""
     return f"{seconds * 1e3:g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:g} µs"
@@ -179,7 +173,7 @@ def echo_row(runs: pd.DataFrame, label: str, case: str) -> dict:
         **{f"{name}, µs": quantile(well, name) for name in QUANTILES},
         WORK: cell(well, "had", factor=100) if well.had.notna().any() else "no CPU work",
         STEP: cell(well, "step_ns") if well.step_ns.notna().any() else "no CPU work",
-        COUNTED: requests(well),
+        COUNTED: draw.of_each(well.requests),
         PLACED: cores_words(well),
     }
 
@@ -201,7 +195,7 @@ def interval_rates(sweeps: pd.DataFrame) -> pd.DataFrame:
     def row(sweeps: pd.DataFrame, count: int, interval: float) -> dict:
         part = chosen(sweeps, count=count, interval=interval)
         published = PUBLISHED_RATES.get(interval, {}).get(count)
-        return {**vars(positive(part.rate.to_numpy())), "n": requests(part), "published": published}
+        return {**vars(positive(part.rate.to_numpy())), "n": draw.of_each(part.requests), "published": published}
 
     rates = draw.summary(done(sweeps), {"count": (), "interval": lengths(sweeps)}, row, "")
     return rates.rename(columns={"count": "CPU threads", "interval": "interval_s"})
@@ -212,8 +206,8 @@ def plot_intervals(figure, found: pd.DataFrame) -> None:
     axes = figure.subplots()
     for number, (count, part) in enumerate(found.groupby("CPU threads")):
         color = draw.PALETTE[number]
-        errors = np.array([part.value - part.low, part.high - part.value])
-        errors = np.minimum(np.nan_to_num(np.abs(errors)), [part.value * 0.99, errors[1] * 0 + np.inf])
+        below, above = np.nan_to_num(np.abs(draw.reach(part)))
+        errors = [np.minimum(below, part.value * 0.99), above]
         look = {"fmt": f"{draw.MARKERS[number]}-", "color": color, "label": cpu_threads(count)}
         axes.errorbar(part.interval_s, part.value, yerr=errors, capsize=3, **look)
         shown = part[part.published > 0]
@@ -243,7 +237,7 @@ def plot_excess(figure, found: pd.DataFrame) -> None:
     """Excess over one interval against the interval."""
     axes = figure.subplots()
     for number, (case, part) in enumerate(found.groupby("case", sort=False)):
-        errors = np.nan_to_num(np.abs([part.value - part.low, part.high - part.value]))
+        errors = np.nan_to_num(np.abs(draw.reach(part)))
         look = {"fmt": draw.MARKERS[number], "color": draw.PALETTE[number], "label": case}
         axes.errorbar(part.interval_s * 1.06 ** (2 * number - 2), part.value, yerr=errors, capsize=4, **look)
     axes.axhline(0, color=draw.PALETTE[5], linewidth=1)
