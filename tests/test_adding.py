@@ -54,6 +54,19 @@ def python(clone, code):
     return run(clone, sys.executable, "-c", textwrap.dedent(code), PYTHONPATH=str(clone), BUDGET="smoke")
 
 
+def executed(clone, chapter):
+    """A chapter's page, executed in the clone from the golden records."""
+    return python(
+        clone,
+        f"""
+        from pathlib import Path
+        from ffilab.page.contents import Chapter
+        from ffilab.page.execute import execute
+        print(execute(Chapter("{chapter}"), "smoke", Path("tests/golden").resolve()).read_text())
+        """,
+    )
+
+
 def test_a_chapter_is_one_folder_and_a_line_of_the_contents(clone):
     """A second copy of the chapter on loaders, under another name and with claims of its own: notebook, native side,
     sentences and notes. It is measured as the first thing in a clone in which nothing was measured."""
@@ -169,16 +182,7 @@ open = "Whether CDLL costs time cannot be told here."
     add(chapter / "sentences.zh_TW.toml", translated)
     for page in ("loaders.ipynb", "loaders.zh_TW.md"):
         add(chapter / page, r"{glue:text}`dearer` ", before="{glue:text}`prediction-1`")
-    page = python(
-        clone,
-        """
-        from pathlib import Path
-        from ffilab.page.contents import Chapter
-        from ffilab.page.execute import execute
-        print(execute(Chapter("loaders"), "smoke", Path("tests/golden").resolve()).read_text())
-        """,
-    )
-    assert "'CDLL costs time." in page
+    assert "'CDLL costs time." in executed(clone, "loaders")
 
 
 def test_a_binding_is_one_folder(clone):
@@ -220,18 +224,9 @@ def test_an_interpreter_is_one_entry_and_a_folder_for_each_build(clone):
     for end in ("", "t"):
         old = clone / "kernels" / "kernels" / f"cpython-3.15{end}"
         shutil.copytree(old, old.with_name(f"cpython-3.98{end}"), ignore=shutil.ignore_patterns(".venv"))
-    page = python(
-        clone,
-        """
-        from pathlib import Path
-        from ffilab.page.contents import Chapter
-        from ffilab.page.execute import execute
-        from ffilab.setup.catalogue import BY_LABEL, parse
-        assert parse("3.98t").required == (BY_LABEL["3.98t"],)
-        print(execute(Chapter("critical_sections"), "smoke", Path("tests/golden").resolve()).read_text())
-        """,
-    )
-    assert "3.98t (add them with" in page
+    required = "from ffilab.setup.catalogue import parse; print(*(one.label for one in parse('3.98t').required))"
+    assert python(clone, required) == "3.98t\n"
+    assert "3.98t (add them with" in executed(clone, "critical_sections")
 
 
 @pytest.mark.timeout(5400)

@@ -127,11 +127,8 @@ def test_a_process_that_died_did_not_meet_and_one_that_crashed_is_counted():
 
 def test_one_crash_in_a_safe_case_refutes_its_part_and_no_other():
     session = Golden("loaders")
-    crashed = next(
-        child
-        for child in session.record.children
-        if child["title"] == experiment.SAFE and child["factors"] == {"loader": "PyDLL", "what": "C API"}
-    )
+    case = experiment.SAFE, {"loader": "PyDLL", "what": "C API"}
+    crashed = next(child for child in session.record.children if (child["title"], child["factors"]) == case)
     crashed |= {"result": None, "ended": "killed by SIGSEGV"}
     row = judged(session)["A14"]
     refuted = [part["part"] for part in row["parts"] if part["verdict"] == NO]

@@ -112,9 +112,7 @@ def test_pinning_is_refused(tmp_path):
     ended = ran(*command, cwd=tmp_path, env=environment, timeout=100)
     assert ended.returncode == 0, ended.stderr
     assert "does not allow to keep a process on one core" in ended.stdout
-    ask = (
-        "from ffilab.run import machine; print(machine.cores_to_pin(), machine.Cores().next(), machine.cores_usable())"
-    )
+    ask = "from ffilab.run import machine as m; print(m.cores_to_pin(), m.Cores().next(), m.cores_usable())"
     said = ran(sys.executable, "-c", ask, env=environment).stdout
     assert said.split() == ["[]", "None", str(machine.cores_usable())]
 
