@@ -6,6 +6,7 @@ import secrets
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
@@ -62,9 +63,18 @@ kernels_option = click.option(
     default="",
     help="Labels such as '3.14 3.14t=/path/python', `prebuilt`, `pair` or `all`.",
 )
-budget_option = click.option(
-    "--budget", envvar=settings.BUDGET, default="quick", show_default=True, help="smoke, room, quick or full."
-)
+
+
+def budget_name(context: click.Context, option: click.Option, name: str) -> str:
+    """The name of a budget; an empty one is the default."""
+    name = name or str(option.default)
+    if name not in BUDGETS:
+        raise UserError(f"BUDGET is {name!r}: it must be one of {', '.join(BUDGETS)}.")
+    return name
+
+
+a_budget = partial(click.option, "--budget", envvar=settings.BUDGET, show_default=True, callback=budget_name)
+budget_option = a_budget(default="quick", help="smoke, room, quick or full.")
 from_option = click.option(
     "--from",
     "source",
@@ -81,12 +91,6 @@ def records(source: str) -> Path | None:
     return unpacked(source) if source else None
 
 
-def budget_name(name: str) -> str:
-    if name not in BUDGETS:
-        raise UserError(f"BUDGET is {name!r}: it must be one of {', '.join(BUDGETS)}.")
-    return name
-
-
 @verbs.command()
 @kernels_option
 @budget_option
@@ -95,7 +99,6 @@ def book(kernels, budget, source):
     """Set up what is missing, measure every chapter afresh, render _build/html."""
     from ffilab.page.book import book
 
-    budget = budget_name(budget or "quick")
     book(catalogue.parse(kernels, budget), budget, source=records(source))
 
 
@@ -108,7 +111,6 @@ def chapter(name, kernels, budget, source):
     """Measure one chapter afresh, then render the book with it."""
     from ffilab.page.book import book
 
-    budget = budget_name(budget or "quick")
     book(catalogue.parse(kernels, budget), budget, only=name, source=records(source))
 
 
@@ -120,7 +122,6 @@ def more(name, kernels, budget):
     """Measure another session, with new layouts, on top of those that the pages rest on; then render."""
     from ffilab.page.book import book
 
-    budget = budget_name(budget or "quick")
     book(catalogue.parse(kernels, budget), budget, only=name or None, more=True)
 
 
@@ -199,7 +200,6 @@ def study(name, budget, source, **how):
     """Run a study that is no chapter: what the instrument is worth, or what bindings cost beside their calls."""
     from ffilab.setup.native import build_all
 
-    budget = budget_name(budget or "quick")
     if name == "characteristics":
         # It measures nothing, and needs nothing built.
         return importlib.import_module("studies.characteristics").main(records(source))
@@ -257,7 +257,7 @@ def compare(run_a, run_b):
 @verbs.command()
 @click.argument("name", default="")
 @kernels_option
-@click.option("--budget", envvar=settings.BUDGET, default="room", show_default=True, help="How long a cell measures.")
+@a_budget(default="room", help="How long a cell measures.")
 def lab(name, kernels, budget):
     """Start JupyterLab on loopback, with what its notebooks need: interpreters, native code, layouts to measure on.
 
@@ -268,7 +268,6 @@ def lab(name, kernels, budget):
     from ffilab.setup import installed, layout_pool
     from ffilab.setup.layouts import OF_LAB
 
-    budget = budget_name(budget or "room")
     notebook = contents.chapter(name).source if name else paths.NOTEBOOKS
     interpreters = set_up(catalogue.parse(kernels, "room"), contents.with_uses(name) if name else None)
     labels = [python.label for python in interpreters]

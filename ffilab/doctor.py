@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # It also runs as a script.
 sys.path.insert(0, str(ROOT))
 
-from ffilab.run import quota  # noqa: E402
+from ffilab.run import quota, system  # noqa: E402
 
 NEEDED_GB = 6
 # The command of each package manager: by the program that says that it is here, the most special first.
@@ -82,11 +82,8 @@ def present(tool: str, commands: list[str]) -> bool:
     if tool == "venv module":
         return subprocess.run([sys.executable, "-c", "import venv, ensurepip"], capture_output=True).returncode == 0
     if tool == "Rust":
-        if not (shutil.which("cargo") and shutil.which("rustc")):
-            return False
-        answer = subprocess.run(["rustc", "--version"], capture_output=True, text=True).stdout
-        version = re.search(r"(\d+)\.(\d+)", answer)
-        return bool(version) and (int(version.group(1)), int(version.group(2))) >= RUST
+        version = re.search(r"(\d+)\.(\d+)", system.output("rustc", "--version")) if shutil.which("cargo") else None
+        return version is not None and tuple(map(int, version.groups())) >= RUST
     if tool == "lld":
         from ffilab.run import settings
         from ffilab.setup import linker
@@ -201,13 +198,13 @@ def noise() -> list[str]:
             "all cores"
         )
     governors = {
-        quota.read_text(path) for path in Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")
+        system.read_text(path) for path in Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")
     }
     if governors - {"performance"}:
         findings.append(
             f"frequency governor {', '.join(sorted(governors))}: sudo cpupower frequency-set -g performance"
         )
-    turbo = quota.read_text("/sys/devices/system/cpu/intel_pstate/no_turbo")
+    turbo = system.read_text("/sys/devices/system/cpu/intel_pstate/no_turbo")
     if turbo == "0":
         findings.append("turbo is on: echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo")
     if not Path("/proc/stat").exists():
@@ -256,22 +253,9 @@ def about_interpreters() -> str:
     return "\n".join(lines)
 
 
-def cpu_model() -> str:
-    """Name of the processor; on arm64, where Linux may not tell, what `lscpu` knows."""
-    for source in (quota.read_text("/proc/cpuinfo"), output("lscpu")):
-        if named := re.search(r"^model name\s*: (.*)", source, re.MULTILINE | re.IGNORECASE):
-            return named.group(1).strip()
-    return platform.processor() or platform.machine()
-
-
-def output(program: str) -> str:
-    """What a program prints; nothing if it is not here."""
-    return subprocess.run([program], capture_output=True, text=True).stdout if shutil.which(program) else ""
-
-
 def main() -> int:
     argparse.ArgumentParser(prog="make doctor", description=__doc__.splitlines()[0]).parse_args()
-    print(f"This machine: {cpu_model()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}")
+    print(f"This machine: {system.cpu_model()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}")
     print(about_interpreters())
     gaps, disks = missing(os.environ.get("KERNELS", ""), os.environ.get("BUDGET", "")), full_disks()
     needed, optional = ([gap for gap in gaps if gap[2] is wanted] for wanted in (True, False))

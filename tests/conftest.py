@@ -142,6 +142,13 @@ def one_core():
 
 
 @pytest.fixture
+def cache_home(tmp_path, monkeypatch):
+    """A cache that nothing was built into yet; its folder."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
 def hide_tools(monkeypatch, tmp_path_factory):
     """A function that hides programs from a test and from what it starts: PATH becomes a folder of links without
     them."""

@@ -17,7 +17,7 @@ import pytest
 from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from tests.helpers import small
-from tests.helpers.environment import clean_environment
+from tests.helpers.environment import clean_environment, ran
 from tests.helpers.tree import tracked
 
 pytestmark = pytest.mark.full
@@ -45,13 +45,26 @@ def add(path: Path, text: str, before: str | None = None) -> None:
 
 def run(clone, *command, **extra):
     """Run a command in the clone; what it prints. Its end must be good."""
-    done = subprocess.run(command, cwd=clone, capture_output=True, text=True, env=clean_environment(**extra))
+    done = ran(*command, cwd=clone, env=clean_environment(**extra))
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
     return done.stdout
 
 
 def python(clone, code):
     return run(clone, sys.executable, "-c", textwrap.dedent(code), PYTHONPATH=str(clone), BUDGET="smoke")
+
+
+def executed(clone, chapter):
+    """A chapter's page, executed in the clone from the golden records."""
+    return python(
+        clone,
+        f"""
+        from pathlib import Path
+        from ffilab.page.contents import Chapter
+        from ffilab.page.execute import execute
+        print(execute(Chapter("{chapter}"), "smoke", Path("tests/golden").resolve()).read_text())
+        """,
+    )
 
 
 def test_a_chapter_is_one_folder_and_a_line_of_the_contents(clone):
@@ -69,24 +82,14 @@ def test_a_chapter_is_one_folder_and_a_line_of_the_contents(clone):
     estimates.write_text(json.dumps(known))
     for path in filter(Path.is_file, [*clone.glob("n*/encore/**/*"), *clone.glob("tests/golden/encore/*")]):
         # Claims X12 to X14 instead of A12 to A14.
-        path.write_text(
-            re.sub(
-                r"\bA(1[234]b?)\b",
-                r"X\1",
-                path.read_text().replace("loaders", "encore").replace("safe-to", "encore-to"),
-            )
-        )
+        text = path.read_text().replace("loaders", "encore").replace("safe-to", "encore-to")
+        path.write_text(re.sub(r"\bA(1[234]b?)\b", r"X\1", text))
         path.rename(path.with_name(path.name.replace("loaders", "encore")))
     (clone / "tests/test_encore.py").write_text('"""Nothing to test that the other chapter does not."""\n')
     add(clone / "_toc.yml", "      - file: notebooks/encore/encore\n", before="  - caption: 正體中文")
     rooms = clone / "pyproject.toml"
-    raised = re.sub(
-        r'^("ffilab/setup"|native|notebooks|tests) = (\d+)',
-        lambda m: f"{m[1]} = {int(m[2]) + 1500}",
-        rooms.read_text(),
-        flags=re.M,
-    )
-    rooms.write_text(raised)
+    room = re.compile(r'^("ffilab/setup"|native|notebooks|tests) = (\d+)', re.M)
+    rooms.write_text(room.sub(lambda m: f"{m[1]} = {int(m[2]) + 1500}", rooms.read_text()))
     run(clone, "make", "chapter", "NAME=encore", "BUDGET=smoke", "KERNELS=pair")
     html = clone / "_build" / "html"
     assert "Questions" in (html / "notebooks/encore/encore.html").read_text()
@@ -102,8 +105,7 @@ def test_a_claim_is_one_folder(clone):
     chapter = clone / "notebooks" / "loaders"
     rule = (
         '{kind = "side", number = "noop: ratio on {GIL}", part = "CDLL is dearer", direction = "above", null = 1.0, '
-        "interest = 0.02, "
-        'hard = "golden records are cut down"}'
+        'interest = 0.02, hard = "golden records are cut down"}'
     )
     add(
         chapter / "claims.toml",
@@ -176,22 +178,11 @@ no = "CDLL costs no time."
 open = "Whether CDLL costs time cannot be told here."
 """
     add(chapter / "sentences.toml", sentence)
-    add(
-        chapter / "sentences.zh_TW.toml",
-        '[dearer]\nyes = "CDLL 比較慢。"\nno = "CDLL 沒有比較慢。"\nopen = "這次量不出來。"\n',
-    )
+    translated = '[dearer]\nyes = "CDLL 比較慢。"\nno = "CDLL 沒有比較慢。"\nopen = "這次量不出來。"\n'
+    add(chapter / "sentences.zh_TW.toml", translated)
     for page in ("loaders.ipynb", "loaders.zh_TW.md"):
         add(chapter / page, r"{glue:text}`dearer` ", before="{glue:text}`prediction-1`")
-    page = python(
-        clone,
-        """
-        from pathlib import Path
-        from ffilab.page.contents import Chapter
-        from ffilab.page.execute import execute
-        print(execute(Chapter("loaders"), "smoke", Path("tests/golden").resolve()).read_text())
-        """,
-    )
-    assert "'CDLL costs time." in page
+    assert "'CDLL costs time." in executed(clone, "loaders")
 
 
 def test_a_binding_is_one_folder(clone):
@@ -199,9 +190,8 @@ def test_a_binding_is_one_folder(clone):
     chapter = clone / "native" / "boundary"
     shutil.copytree(chapter / "c_api", chapter / "second", ignore=shutil.ignore_patterns("build", "*.egg-info"))
     for path in [path for path in (chapter / "second").rglob("*") if path.is_file()]:
-        text = (
-            path.read_text().replace("boundary_c_api", "boundary_second").replace("boundary-c-api", "boundary-second")
-        )
+        text = path.read_text().replace("boundary_c_api", "boundary_second")
+        text = text.replace("boundary-c-api", "boundary-second")
         path.write_text(text.replace('"C API"', '"Second"'))
         path.rename(path.with_name(path.name.replace("c_api", "second")))
     files = [path.relative_to(clone / "native") for path in sorted((chapter / "second").rglob("*")) if path.is_file()]
@@ -234,18 +224,9 @@ def test_an_interpreter_is_one_entry_and_a_folder_for_each_build(clone):
     for end in ("", "t"):
         old = clone / "kernels" / "kernels" / f"cpython-3.15{end}"
         shutil.copytree(old, old.with_name(f"cpython-3.98{end}"), ignore=shutil.ignore_patterns(".venv"))
-    page = python(
-        clone,
-        """
-        from pathlib import Path
-        from ffilab.page.contents import Chapter
-        from ffilab.page.execute import execute
-        from ffilab.setup.catalogue import BY_LABEL, parse
-        assert parse("3.98t").required == (BY_LABEL["3.98t"],)
-        print(execute(Chapter("critical_sections"), "smoke", Path("tests/golden").resolve()).read_text())
-        """,
-    )
-    assert "3.98t (add them with" in page
+    required = "from ffilab.setup.catalogue import parse; print(*(one.label for one in parse('3.98t').required))"
+    assert python(clone, required) == "3.98t\n"
+    assert "3.98t (add them with" in executed(clone, "critical_sections")
 
 
 @pytest.mark.timeout(5400)

@@ -44,11 +44,7 @@ EXPERIMENTS = [
     (experiment.talk, {**experiment.TALK, **experiment.NOBODY}, OF_TALK),
     (experiment.growth, POOL, {"state", "done", *MEMORY, "blocks_per_second", "mapped"}),
     (experiment.held_after_free, {}, {"case", "held"}),
-    (
-        experiment.latency,
-        {"threads": 2, "pairs": 1000, "rounds": 3},
-        {"p50", "p99.9", "clock p50", "clock p99.9", "mapped"},
-    ),
+    (experiment.latency, {"threads": 2, "pairs": 1000, "rounds": 3}, OF_LATENCY),
     (experiment.forks, {"children": 2}, {"private", "mapped"}),
     (experiment.served_by_glibc, {}, {"domain", "size", "share"}),
     (experiment.arenas_now, {"threads": 8}, {"arena", "held", "free"}),

@@ -20,10 +20,8 @@ PLAIN = ("doubles", "2-d", "read-only")
 
 @pytest.mark.parametrize("tool", experiment.CHECKED)
 def test_what_fits_is_read_in_place_and_nothing_crashes(build, tool):
-    found = {
-        row["given"]: row["fate"]
-        for row in rows_of(build, experiment.fates, {**BUILT, "tool": tool, "module": experiment.CHECKED[tool]})
-    }
+    rows = rows_of(build, experiment.fates, {**BUILT, "tool": tool, "module": experiment.CHECKED[tool]})
+    found = {row["given"]: row["fate"] for row in rows}
     assert list(found) == list(experiment.passed())
     assert {given: found[given] for given in PLAIN} == dict.fromkeys(PLAIN, experiment.IN_PLACE)
     # Who looks at the type never reads it wrongly; who is not to copy refuses what does not fit.

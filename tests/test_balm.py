@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ffilab.judge import controls, ledger, verdicts
+from ffilab.judge import controls, verdicts
 from ffilab.judge.sentences import sentences_of
 from ffilab.measure.session import Measuring
 from ffilab.run.machine import compiler
@@ -18,7 +18,7 @@ from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.balm import exercise, experiment, numbers, outcomes
 from tests.helpers import balm_worker
 from tests.helpers.environment import python_of, ran
-from tests.helpers.of_chapter import PAIR, Golden, rows_of
+from tests.helpers.of_chapter import PAIR, Golden, judged, rows_of
 
 NEW, POOLED, BLOCK, BEST = experiment.NEW, experiment.POOLED, experiment.BLOCK, experiment.BEST
 
@@ -103,29 +103,29 @@ def test_a_layout_that_is_another_one_refuses_to_be_imported(headers, tmp_path):
 MISUSED, WORKS, OTHERS, GROWN = outcomes.MISUSED, outcomes.WORKS, outcomes.OTHERS, outcomes.LISTS
 
 
-def judged(**frames):
+def rows_with(**frames):
     """The ledger's rows of the golden session, with other frames, by claim."""
-    return {row["id"]: row for row in ledger.judged(Golden("balm", frames), whatever_the_controls=True)}
+    return judged(Golden("balm", frames))
 
 
 def test_what_is_true_by_construction_is_no_claim_that_was_tested():
-    rows = judged()
+    rows = rows_with()
     assert {rows[claim]["verdict"] for claim in ("B4", "B5")} == {verdicts.BY_CONSTRUCTION}
     works, layouts = Golden("balm").frame(WORKS), Golden("balm").frame("layouts")
     works.loc[(works.probe == "type(x) is str") & (works.kind == BLOCK), "answer"] = "True"
-    rows = judged(**{WORKS: works, "layouts": layouts.assign(wrong=1)})
+    rows = rows_with(**{WORKS: works, "layouts": layouts.assign(wrong=1)})
     assert {rows[claim]["verdict"] for claim in ("B4", "B5")} == {verdicts.NO_RESULT}
     assert rows["B5"]["qualifier"] == "our own code failed its checks"
 
 
 def test_one_that_goes_wrong_proves_a_caveat_and_none_refutes_it_here():
-    assert judged()["B6"]["verdict"] == verdicts.HOLDS
+    assert rows_with()["B6"]["verdict"] == verdicts.HOLDS
     golden = Golden("balm")
     misused, others, grown = (golden.frame(title) for title in (MISUSED, OTHERS, GROWN))
     number = misused.asked == "int(x)"
     once = misused.copy()
     once.loc[number & (once.interpreter == FREE_THREADED), "answer"] = "12"
-    row = judged(**{MISUSED: once})["B6"]
+    row = rows_with(**{MISUSED: once})["B6"]
     assert row["verdict"] == verdicts.HOLDS
     assert "it is 0.5" in row["reason"]
     none = {
@@ -134,10 +134,10 @@ def test_one_that_goes_wrong_proves_a_caveat_and_none_refutes_it_here():
         GROWN: grown.assign(ended="ok"),
     }
     for title, frame in none.items():
-        row = judged(**{title: frame})["B6"]
+        row = rows_with(**{title: frame})["B6"]
         assert row["verdict"] == verdicts.MIXED, title
         assert row["qualifier"] == "2 yes, 1 no", title
-    assert judged(**none)["B6"]["verdict"] == verdicts.FAILS
+    assert rows_with(**none)["B6"]["verdict"] == verdicts.FAILS
 
 
 def test_the_page_says_why_there_is_no_number_and_where_a_misuse_had_its_consequence():

@@ -67,8 +67,7 @@ def test_what_is_known_of_sessions_keeps_the_third_promise():
 
 def test_too_few_runs_say_nothing():
     own = standing(count=1, rounds=1)
-    assert own[TRUTHS[1]] is None
-    assert own[TRUTHS[2]] is None
+    assert own[TRUTHS[1]] is own[TRUTHS[2]] is None
     assert math.isnan(own[f"scatter, {TRUTHS[0]}"])
     assert contest_results.counted(None) == "not compared"
 
@@ -80,8 +79,8 @@ def test_the_tables_and_the_words_name_every_row_that_ran():
         for run in session["runs"]:
             run["seconds"] = 5.0 if run["row"] == "timeit" else 20.0
     found = contest_results.standing(sessions)
-    assert list(contest_results.decisions(found).row) == list(TITLES.values())
-    assert list(contest_results.half_widths(found).row) == list(TITLES.values())
+    for table in (contest_results.decisions, contest_results.half_widths):
+        assert list(table(found).row) == list(TITLES.values())
     few = contest_results.half_widths(found, enough=False).set_index("row")
     assert set(few.filter(like="scatters").to_numpy().ravel()) == {"too few sessions"}
     assert "promises too much" not in contest_results.in_words(sessions[:2])
@@ -111,16 +110,8 @@ def test_what_is_kept_gives_the_same_estimate():
 def test_the_plan_has_every_row_and_was_written_without_a_result():
     text = (ROOT / "book" / "contest.md").read_text()
     assert "_generated" not in text
-    for word in [
-        "timeit",
-        "pyperf in turns",
-        "--fast",
-        "paired in one process",
-        "one binary",
-        "over layouts",
-        "hyperfine",
-    ]:
-        assert word in text, word
+    rows = ["timeit", "pyperf in turns", "--fast", "paired in one process", "one binary", "over layouts", "hyperfine"]
+    assert [row for row in rows if row not in text] == []
 
 
 def test_an_interrupted_study_keeps_its_runs(tmp_path, monkeypatch, quiet_progress):

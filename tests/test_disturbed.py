@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("quiet_progress")
     ("siblings", "cpus"), [("", [2]), ("2", [2]), ("2,6", [2, 6]), ("0-2", [0, 1, 2]), ("1-2,9", [1, 2, 9])]
 )
 def test_a_pinned_worker_is_disturbed_on_its_core_and_its_siblings(siblings, cpus, monkeypatch):
-    monkeypatch.setattr(machine.quota, "read_text", lambda path: siblings)
+    monkeypatch.setattr(machine.system, "read_text", lambda path: siblings)
     assert machine.cpus_of(2) == cpus
     assert machine.cpus_of(None) == machine.cores_to_pin()
 
@@ -181,9 +181,7 @@ def test_disturbed_processes_run_again_at_the_end_in_the_place_of_the_first(sess
     assert {line["replaces"] for line in again} == {2, 7}
     for line in again:
         first = session.record.children[line["replaces"]]
-        assert [line[key] for key in ("factors", "round", "layout")] == [
-            first[key] for key in ("factors", "round", "layout")
-        ]
+        assert all(line[key] == first[key] for key in ("factors", "round", "layout"))
         assert line["seed"] != first["seed"]
     assert session.disturbed("calls") == (2, 0, 12)
     assert session.said("calls") == "2 of 12 processes were measured again, 0 left out: other load"

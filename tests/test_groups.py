@@ -156,9 +156,8 @@ def a_record(rng, layouts, builds=1, effect=0.0):
 def test_the_spread_between_layouts_is_that_within_sessions():
     """A session that is off as a whole must not make its layouts look different."""
     rng = np.random.default_rng(7)
-    found = statistics.ratio_over_units(
-        merged([a_record(rng, 16, effect=effect) for effect in (0, 0.3, -0.3)]), SLOW, FAST
-    )
+    sessions = [a_record(rng, 16, effect=effect) for effect in (0, 0.3, -0.3)]
+    found = statistics.ratio_over_units(merged(sessions), SLOW, FAST)
     assert found.sessions == 3
     assert found.n == 48
     assert found.spread_freedom == 45
@@ -173,10 +172,8 @@ def test_a_record_has_what_its_session_and_builds_add():
     assert found.error > math.hypot(Location.of(values).error, groups.SESSION) * 0.999
     assert found.floor == pytest.approx(math.hypot(groups.SESSION, found.stays))
     # Of a difference of times on their own scale; of copies, nothing.
-    other, copies = (
-        statistics.over_units(record, values, of=100.0),
-        statistics.over_units(record, values, log=True, of=0),
-    )
+    other = statistics.over_units(record, values, of=100.0)
+    copies = statistics.over_units(record, values, log=True, of=0)
     assert other.floor == pytest.approx(math.hypot(100 * groups.SESSION, other.stays))
     assert copies.floor == copies.stays
 
@@ -216,7 +213,7 @@ def session_of(values, lost=(), earlier=()):
         reads=set(),
         plans=["a plan"],
         earlier=list(earlier),
-        record=SimpleNamespace(experiments=[{"title": "a title"}]),
+        record=SimpleNamespace(titles=["a title"]),
         mostly_lost=lambda title: title in lost,
         values=values,
         once=lambda make: make(None),

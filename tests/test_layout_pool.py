@@ -26,9 +26,8 @@ PAIR = (GIL, FREE_THREADED)
 def test_without_a_linker_each_interpreter_has_its_own_layout(tell, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(relink.linker, "find", lambda: None)
     pool = layout_pool.make(tmp_path / "pool", list(PAIR), 4, seed=1)
-    assert {label: [one.id for one in known] for label, known in pool.items()} == {
-        label: [AS_INSTALLED] for label in PAIR
-    }
+    ids = {label: [one.id for one in known] for label, known in pool.items()}
+    assert ids == {label: [AS_INSTALLED] for label in PAIR}
     assert pool[GIL][0].python == str(python_of(GIL))
     tell(layouts=str(tmp_path / "pool"))
     assert layouts.current(list(PAIR)) == pool

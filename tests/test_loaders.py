@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ffilab.judge import controls, ledger, verdicts
+from ffilab.judge import controls, verdicts
 from ffilab.judge.claims import declared
 from ffilab.judge.estimates import Share
 from ffilab.judge.rules import NO, Event, Never, Occurs
@@ -21,7 +21,7 @@ from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from ffilab.setup.installed import load
 from notebooks.loaders import exercise, experiment, numbers
 from tests.helpers.made_up import timed
-from tests.helpers.of_chapter import PAIR, Golden, outcome_of, result_of
+from tests.helpers.of_chapter import PAIR, Golden, judged, outcome_of, result_of
 
 LIBRARY = {"library": experiment.LIBRARY}
 
@@ -127,13 +127,10 @@ def test_a_process_that_died_did_not_meet_and_one_that_crashed_is_counted():
 
 def test_one_crash_in_a_safe_case_refutes_its_part_and_no_other():
     session = Golden("loaders")
-    crashed = next(
-        child
-        for child in session.record.children
-        if child["title"] == experiment.SAFE and child["factors"] == {"loader": "PyDLL", "what": "C API"}
-    )
+    case = experiment.SAFE, {"loader": "PyDLL", "what": "C API"}
+    crashed = next(child for child in session.record.children if (child["title"], child["factors"]) == case)
     crashed |= {"result": None, "ended": "killed by SIGSEGV"}
-    row = next(row for row in ledger.judged(session, whatever_the_controls=True) if row["id"] == "A14")
+    row = judged(session)["A14"]
     refuted = [part["part"] for part in row["parts"] if part["verdict"] == NO]
     assert refuted == ["through PyDLL none does"]
     # It stands beside: the talk calls PyDLL safe nowhere.

@@ -32,12 +32,7 @@ from tests.helpers.environment import ran
 from tests.helpers.fake_source import real
 
 T314 = BY_LABEL["3.14t"]
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+pytestmark = pytest.mark.usefixtures("cache_home")
 
 
 def test_disk_that_fills_up_in_a_child_is_a_sentence(tmp_path):
@@ -72,14 +67,13 @@ def test_named_interpreter_is_taken_first():
 def routes(monkeypatch):
     """What each route has, to be changed: nothing but a compiler."""
     has = {"uv": set(), "download": set(), "cache": set(), "compiler": True}
-    found = interpreters.Found
-    monkeypatch.setattr(interpreters, "known_to_uv", lambda i: found(i, "x", "uv") if i.label in has["uv"] else None)
-    monkeypatch.setattr(
-        interpreters.Downloads,
-        "install",
-        lambda self, i, required: found(i, "x", "download") if i.label in has["download"] else None,
-    )
-    monkeypatch.setattr(interpreters, "source", lambda i: found(i, "x", "source"))
+
+    def by(route, one):
+        return interpreters.Found(one, "x", route) if one.label in has[route] else None
+
+    monkeypatch.setattr(interpreters, "known_to_uv", lambda one: by("uv", one))
+    monkeypatch.setattr(interpreters.Downloads, "install", lambda self, one, required: by("download", one))
+    monkeypatch.setattr(interpreters, "source", lambda one: interpreters.Found(one, "x", "source"))
     monkeypatch.setattr(interpreters, "can_compile", lambda group: has["compiler"])
     monkeypatch.setattr(build, "built", lambda i: i.label in has["cache"])
     monkeypatch.setattr(build, "in_the_background", lambda others: contextlib.nullcontext())

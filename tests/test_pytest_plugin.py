@@ -1,21 +1,17 @@
 """The plugin of pytest: the fixture `ffilab`, benchmarks of a folder, and tests as they are for pytest-benchmark."""
 
-import json
 import re
-import subprocess
 import sys
 
 import pytest
 
 from ffilab.run.errors import UserError
-from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import BY_LABEL, GIL
 from ffilab.setup.installed import load
 from ffilab.yours import comparing, pytest_plugin
-from tests.helpers.environment import clean_environment
+from tests.helpers.environment import alone_here, ran
 from tests.test_yours import made_up
 
-PYTHON = sys.executable
 TEST = """
 def old(): return 1
 LIMIT = 3
@@ -29,8 +25,7 @@ def test_fast(ffilab):
 def with_plugin(folder, *options):
     """How pytest ends in a folder, with the plugin."""
     words = ["-m", "pytest", "-p", "ffilab.yours.pytest_plugin", "-p", "no:cacheprovider", *options]
-    told = {**clean_environment(), "PYTHONPATH": str(ROOT), "FFILAB_TOLD": json.dumps({"alone": True})}
-    ended = subprocess.run([PYTHON, *words], cwd=folder, env=told, capture_output=True, text=True)
+    ended = ran(sys.executable, *words, cwd=folder, env=alone_here())
     # What takes several times as long fails, or the run was too short to tell.
     assert ended.returncode in (0, 1), ended.stderr
     assert "INTERNALERROR" not in ended.stdout

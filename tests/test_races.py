@@ -74,12 +74,8 @@ def test_the_talks_program_is_exact_where_it_is_safe_or_has_a_gil(label, on):
     outcome = outcome_of(label, experiment.talks_program, arguments, environment=environment)
     assert outcome.gil_enabled == on
     rows = outcome.result
-    assert [row["what"] for row in rows] == ["fast bank"] * 2 + ["unsafe counter"] * 2 + [
-        "mutex counter",
-        "atomic counter",
-        "bank",
-        "safe bank",
-    ]
+    once = ["mutex counter", "atomic counter", "bank", "safe bank"]
+    assert [row["what"] for row in rows] == ["fast bank"] * 2 + ["unsafe counter"] * 2 + once
     for row in rows:
         if on or row["what"] in ("mutex counter", "atomic counter", "safe bank"):
             assert row.get("lost", row.get("created")) == 0, row

@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ffilab.judge import ledger, verdicts
+from ffilab.judge import verdicts
 from ffilab.judge.claims import declared
 from ffilab.judge.numbers import numbers_of
 from ffilab.judge.processes import chosen
 from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.races import experiment, figures, numbers
-from tests.helpers.of_chapter import Golden
+from tests.helpers.of_chapter import Golden, judged
 
 TRIALS, WINDOWS, PYTHON_RUNS = "trials", "width of the window", "total += 1"
 
@@ -37,8 +37,8 @@ def frames():
 
 def answer(frames, claim, about, kind):
     """The answer of the test of a kind whose part contains these words."""
-    rows = {row["id"]: row for row in ledger.judged(Golden("races", frames), whatever_the_controls=True)}
-    (part,) = [part["verdict"] for part in rows[claim]["parts"] if about in part["part"] and part["kind"] == kind]
+    parts = judged(Golden("races", frames))[claim]["parts"]
+    (part,) = [part["verdict"] for part in parts if about in part["part"] and part["kind"] == kind]
     return part
 
 

@@ -28,14 +28,10 @@ def a_run(seed, drift=1.0, drawn=None, **slower):
     still."""
     rng = np.random.default_rng(seed)
     machine = np.log(drift) + rng.normal(0, 0.02, (20, 1))
-    logs = {
-        arm: machine
-        + log
-        + np.log(slower.get(arm, 1.0))
-        + rng.normal(0, 0.005, (20, 1))
-        + rng.normal(0, 0.002, (20, 4))
-        for arm, log in ARMS.items()
-    }
+    logs = {}
+    for arm, log in ARMS.items():
+        scatter = rng.normal(0, 0.005, (20, 1)) + rng.normal(0, 0.002, (20, 4))
+        logs[arm] = machine + log + np.log(slower.get(arm, 1.0)) + scatter
     return timed(logs, drawn)
 
 
@@ -176,14 +172,8 @@ def test_what_cannot_be_compared_is_refused(tmp_path):
 def test_circumstances_and_what_was_drawn_are_named(said):
     drawn = [*range(16), *range(4)]
     first, second = a_run(1), a_run(2, drawn=drawn)
-    second = replace(
-        second,
-        run={
-            **second.run,
-            "machine": {**second.run["machine"], "compiler": "clang"},
-            "interpreters": {GIL: {**second.run["interpreters"][GIL], "version": "3.14.8"}},
-        },
-    )
+    second.run["machine"] = {**second.run["machine"], "compiler": "clang"}
+    second.run["interpreters"] = {GIL: {**second.run["interpreters"][GIL], "version": "3.14.8"}}
     text, _ = said(first, second)
     assert "measured on one binary of each interpreter, then on 16 layouts" in text
     assert "differs: compiler: gcc | clang" in text

@@ -39,7 +39,7 @@ from ffilab.run.paths import NATIVE, ROOT
 from ffilab.setup import installed, native
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from tests.helpers import arrays_worker, balm_worker
-from tests.helpers.environment import clean_environment
+from tests.helpers.environment import clean_environment, ran, script
 
 pytestmark = pytest.mark.full
 
@@ -136,8 +136,7 @@ def flags(folder, kind):
     compilers = folder / kind
     compilers.mkdir()
     for name, real in (("cc", compiler()), ("c++", "c++")):
-        (compilers / name).write_text(f'#!/bin/sh\nexec {real} "$@" -O0\n')
-        (compilers / name).chmod(0o755)
+        script(compilers / name, f'exec {real} "$@" -O0')
     instrument = f"-fsanitize={kind} -fno-omit-frame-pointer -g"
     link = f"-fsanitize={kind}"
     if kind == MEMORY:
@@ -165,7 +164,7 @@ def build(folder, project, kind, planted, environment):
     labels = [mistaken(kind)] if planted else labels_of(project)
     command = [sys.executable, "-c", BUILD, source, folder / "out", *filter(None, labels)]
     own = {**clean_environment(), **environment, "FFILAB_BUILD": str(folder / "build")}
-    done = subprocess.run(command, cwd=ROOT, env=own, capture_output=True, text=True, timeout=300)
+    done = ran(*command, cwd=ROOT, env=own, timeout=300)
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -192,8 +191,7 @@ def runtime(kind):
 
 def of_the_compiler(name):
     """Where the compiler has a library; its name alone where it has none."""
-    command = [*compiler().split(), f"-print-file-name={name}"]
-    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+    return ran(*compiler().split(), f"-print-file-name={name}").stdout.strip()
 
 
 def commands_of(folder, project, label, runtime):

@@ -2,14 +2,14 @@
 run."""
 
 import errno
-import json
 import os
 import random
 import re
-import subprocess
 import sys
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from IPython.core.error import UsageError
@@ -19,6 +19,7 @@ import ffilab
 from ffilab.judge.estimates import Interval
 from ffilab.measure.plan import Arm
 from ffilab.measure.workers import Worker, WorkerFailed
+from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
@@ -26,26 +27,34 @@ from ffilab.setup.installed import load
 from ffilab.yours import benchmarks, beside, command, comparing, pythons
 from ffilab.yours.amounts import SECONDS
 from studies.scale import undeclared
-from tests.helpers.environment import clean_environment
+from tests.helpers.environment import clean_environment, ran, script
 
 PYTHON = sys.executable
 
 
-def ffilab_time(*words, cwd=None, environment=None, **further):
-    """Run the command as a reader does; nothing is measured where a mistake is told first."""
-    program = "import sys; from ffilab.yours.command import main; sys.exit(main())"
-    told = {**clean_environment(), "FFILAB_TOLD": json.dumps({"alone": True}), **(environment or {})}
-    start = f"import sys; sys.path.insert(0, {str(ROOT)!r}); {program}"
-    command_line = [PYTHON, "-c", start, "time", *map(str, words)]
-    return subprocess.run(command_line, cwd=cwd, env=told, capture_output=True, text=True, timeout=120, **further)
+# The command as a reader runs it.
+PROGRAM = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from ffilab.yours.command import main; main()"
 
 
+def ffilab_time(*words, cwd=None):
+    """Run the command; nothing is measured where a mistake is told first."""
+    told = clean_environment(**settings.telling(alone=True))
+    return ran(PYTHON, "-c", PROGRAM, "time", *words, cwd=cwd, env=told, timeout=120)
+
+
+@contextmanager
 def made(*arms, label=GIL):
     """A worker that has made these arms, and what it answered."""
-    worker = Worker(load(BY_LABEL[label]), "test", Path(os.environ["FFILAB_BUILD"]) / "worker.log")
-    arms = [Arm(name, *words) for name, *words in arms]
-    worker.load(arms, None, random.Random(0))
-    return worker
+    with closing(Worker(load(BY_LABEL[label]), "test", Path(os.environ["FFILAB_BUILD"]) / "worker.log")) as worker:
+        worker.load(arms, None, random.Random(0))
+        yield worker
+
+
+def tried(folder, statement, setup, pin=True):
+    """Try a statement before it is measured."""
+    interpreters = pythons.found([GIL])
+    arms = comparing.prepared([Arm("x", statement, setup)])
+    comparing.tried(arms, interpreters, pythons.pool(interpreters), folder, 1, pin=pin)
 
 
 # ---- what was typed is what is run and shown ----
@@ -70,31 +79,21 @@ def test_a_link_to_a_folder_keeps_its_name(tmp_path):
 
 @pytest.mark.parametrize("name", ["loops", "_names", "timer", "self"])
 def test_a_name_of_the_setup_is_what_the_setup_says(name):
-    worker = made(("x", f"assert {name} == 10", f"{name} = 10"))
-    try:
+    with made(Arm("x", f"assert {name} == 10", f"{name} = 10")) as worker:
         assert worker.loaded["missing"] == {}
         assert worker.time("x", 3)["ns"] > 0
-    finally:
-        worker.close()
 
 
 def test_a_name_that_nobody_assigned_is_an_error():
-    worker = made(("x", "loops"), ("y", "_names"), ("z", "pass", "globals()['a b'] = 1"))
-    try:
-        assert {name: reason[:9] for name, reason in worker.loaded["missing"].items()} == dict(
-            x="NameError", y="NameError"
-        )
-    finally:
-        worker.close()
+    with made(Arm("x", "loops"), Arm("y", "_names"), Arm("z", "pass", "globals()['a b'] = 1")) as worker:
+        reasons = {name: reason[:9] for name, reason in worker.loaded["missing"].items()}
+    assert reasons == {"x": "NameError", "y": "NameError"}
 
 
 def test_the_collector_is_as_in_timeit():
     on, off = "import gc; gc.enable()", "import gc"
-    worker = made(("on", "assert gc.isenabled()", on), ("off", "assert not gc.isenabled()", off))
-    try:
+    with made(Arm("on", "assert gc.isenabled()", on), Arm("off", "assert not gc.isenabled()", off)) as worker:
         assert worker.loaded["missing"] == {}
-    finally:
-        worker.close()
 
 
 # ---- nothing of the reader's folder is taken for Python's own ----
@@ -108,9 +107,7 @@ def test_a_module_beside_the_reader_shadows_nothing(name, tmp_path, monkeypatch)
 
 
 def test_what_a_program_says_that_is_no_python_is_passed_on(tmp_path):
-    program = tmp_path / "python"
-    program.write_text("#!/bin/sh\necho 'no license' >&2\nexit 1\n")
-    program.chmod(0o755)
+    program = script(tmp_path / "python", "echo 'no license' >&2\nexit 1")
     with pytest.raises(UserError, match=r"does not answer as a Python does \(no license\)"):
         pythons.probed(program, "it")
 
@@ -160,18 +157,8 @@ def test_a_statement_that_looks_like_an_option_is_told_how(tmp_path):
 def test_a_folder_that_was_removed_is_a_sentence_and_no_finding(tmp_path):
     gone = tmp_path / "gone"
     gone.mkdir()
-    ended = subprocess.run(
-        [
-            "sh",
-            "-c",
-            f'cd "{gone}" && rmdir "{gone}" && exec "$0" -c "$1" time pass 1',
-            PYTHON,
-            f"import sys; sys.path.insert(0, {str(ROOT)!r}); from ffilab.yours.command import main; main()",
-        ],
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-    )
+    leaves = f'cd "{gone}" && rmdir "{gone}" && exec "$0" -c "$1" time pass 1'
+    ended = ran("sh", "-c", leaves, PYTHON, PROGRAM, env=clean_environment())
     assert ended.returncode == 2
     assert "Traceback" not in ended.stderr
 
@@ -196,24 +183,20 @@ def test_the_statement_that_ends_a_process_is_named(statement, said):
 
 
 def test_an_error_that_is_long_is_cut():
-    worker = made(("x", 'raise ValueError("a\\nb" * 3000)'))
-    try:
+    with made(Arm("x", 'raise ValueError("a\\nb" * 3000)')) as worker:
         assert len(worker.loaded["missing"]["x"]) < 400
         assert "\n" not in worker.loaded["missing"]["x"]
-    finally:
-        worker.close()
 
 
 def test_the_gil_that_comes_back_later_is_seen(tmp_path):
     undeclared(tmp_path, "undeclared")
     setup = f"import sys; sys.path.append({str(tmp_path)!r}); state = [0]"
     statement = "state[0] += 1\nif state[0] == 50: import undeclared"
-    worker = made(("x", statement, setup), label=FREE_THREADED)
-    try:
-        with pytest.raises(WorkerFailed, match=r"x on .* turned the GIL back on, by importing 'undeclared'"):
-            worker.time("x", 100)
-    finally:
-        worker.close()
+    with (
+        made(Arm("x", statement, setup), label=FREE_THREADED) as worker,
+        pytest.raises(WorkerFailed, match=r"x on .* turned the GIL back on, by importing 'undeclared'"),
+    ):
+        worker.time("x", 100)
 
 
 # ---- what is left out, used up or empty is said ----
@@ -261,44 +244,33 @@ def test_a_file_for_a_newer_python_is_read_by_that_one(tmp_path):
     [("it = iter(range(100_000))", "for _ in it: pass"), ("d = dict.fromkeys(range(50_000))", "while d: d.popitem()")],
 )
 def test_work_that_is_used_up_is_said(setup, statement, capsys, tmp_path):
-    interpreters = pythons.found([GIL])
-    arms = comparing.prepared([Arm("x", statement, setup)])
-    comparing.tried(arms, interpreters, pythons.pool(interpreters), tmp_path, 1, pin=True)
+    tried(tmp_path, statement, setup)
     assert "The first pass of 'x' took" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("quiet_progress")
 @pytest.mark.parametrize("pin", [True, False])
 def test_threads_that_share_a_core_are_said(pin, capsys, tmp_path):
-    interpreters = pythons.found([GIL])
     setup = "from concurrent.futures import ThreadPoolExecutor; pool = ThreadPoolExecutor(2)"
-    arms = comparing.prepared([Arm("x", "list(pool.map(abs, range(9)))", setup)])
-    comparing.tried(arms, interpreters, pythons.pool(interpreters), tmp_path, 1, pin=pin)
+    tried(tmp_path, "list(pool.map(abs, range(9)))", setup, pin)
     assert ("threads on one core: --no-pin" in capsys.readouterr().err) is pin
 
 
 def test_a_coroutine_is_awaited_once_for_each_pass(tmp_path):
     program = "calls = []\nasync def called(): calls.append(1)\nawaited(called)(5)\nprint(len(calls))"
-    answer = subprocess.run([PYTHON, "-c", benchmarks.AWAITED + program], capture_output=True, text=True, check=True)
-    assert answer.stdout == "5\n"
+    assert ran(PYTHON, "-c", benchmarks.AWAITED + program, check=True).stdout == "5\n"
     file = tmp_path / "bench.py"
     file.write_text("import asyncio\nasync def bench_it(): asyncio.get_running_loop()\n")
     (arm,) = comparing.prepared(benchmarks.arms_of((), "", str(file), ()))
-    worker = Worker(load(BY_LABEL[GIL]), "test", tmp_path / "worker.log")
-    try:
-        worker.load([arm], None, random.Random(0))
+    with made(arm) as worker:
         assert worker.loaded["missing"] == {}
         assert worker.time(arm.name, 5)["ns"] > 0
-    finally:
-        worker.close()
 
 
 @pytest.mark.usefixtures("quiet_progress")
 def test_a_coroutine_that_nobody_awaits_is_told_how(tmp_path):
-    interpreters = pythons.found([GIL])
-    arms = comparing.prepared([Arm("f()", "f()", "async def f(): pass")])
     with pytest.raises(UserError, match="makes the coroutine f, and nobody awaits it: "):
-        comparing.tried(arms, interpreters, pythons.pool(interpreters), tmp_path, 1, pin=True)
+        tried(tmp_path, "f()", "async def f(): pass")
 
 
 def test_memory_is_that_of_a_process_and_of_a_pass(monkeypatch):
@@ -340,10 +312,8 @@ def test_what_callgrind_cannot_make_is_a_sentence_and_our_modules_are_not_the_re
 
 
 def test_a_python_that_may_not_be_read_is_a_sentence(monkeypatch):
-    def refused(path):
-        raise PermissionError(errno.EACCES, "Permission denied", str(path))
-
-    monkeypatch.setattr(pythons.Path, "is_dir", refused)
+    refused = PermissionError(errno.EACCES, "Permission denied", "kept/python3")
+    monkeypatch.setattr(pythons.Path, "is_dir", Mock(side_effect=refused))
     with pytest.raises(UserError, match="'kept/python3', which this user may not read"):
         pythons.executable("kept/python3")
 
@@ -363,7 +333,7 @@ main()
 
 
 def test_an_interrupt_during_the_first_imports_leaves_no_traceback():
-    ended = subprocess.run([sys.executable, "-c", INTERRUPTED], cwd=ROOT, capture_output=True, text=True)
+    ended = ran(PYTHON, "-c", INTERRUPTED, cwd=ROOT)
     assert (ended.returncode, ended.stderr) == (130, "")
 
 

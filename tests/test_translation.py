@@ -86,10 +86,8 @@ def test_records_of_another_version_cost_the_translated_page_alone(tmp_path, mon
     (tmp_path / f"{chapter.name}.ipynb").touch()
     render.write_translated(chapter, LANGUAGE, tmp_path, tmp_path)
     assert "could not be made: The records are of another version." in capsys.readouterr().err
-    assert (
-        next(iter(translation.cells(chapter.name, LANGUAGE).values()))
-        == (tmp_path / f"{translation.named(chapter.name, LANGUAGE)}.md").read_text()
-    )
+    page = tmp_path / f"{translation.named(chapter.name, LANGUAGE)}.md"
+    assert page.read_text() == next(iter(translation.cells(chapter.name, LANGUAGE).values()))
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from ffilab.judge.claims import chapter_names
 from ffilab.run import settings
 from ffilab.run.paths import ROOT
 from ffilab.setup.interpreters import uv
+from tests.helpers.environment import ran
 
 KNOWN = Path(__file__).with_name("type_errors.json")
 LOCK = ROOT / "requirements" / "types.txt"
@@ -30,7 +31,7 @@ def checker(tmp_path):
     subprocess.run([uv(), "venv", "--quiet", "--no-config", "--python", sys.executable, tmp_path], check=True)
     offline = ["--offline"] if settings.no_downloads() else []
     sync = [uv(), "pip", "sync", "--no-config", "--require-hashes", *offline, "--python", python, LOCK]
-    answer = subprocess.run(sync, capture_output=True, text=True)
+    answer = ran(*sync)
     if "hash" not in answer.stderr.lower() and answer.returncode:
         pytest.skip(f"the type checker is not in uv's cache, and was not fetched: {answer.stderr.strip()[-300:]}")
     assert answer.returncode == 0, answer.stderr
@@ -44,7 +45,7 @@ def test_no_file_has_more_type_errors_than_are_known(checker, pytestconfig):
     for chapter in chapter_names():
         # Writes the file that the checker reads.
         experiment_module(chapter)
-    answer = subprocess.run(checker, capture_output=True, text=True)
+    answer = ran(*checker)
     found = [
         (Path(error["file"]).relative_to(ROOT).as_posix(), error)
         for error in json.loads(answer.stdout)["generalDiagnostics"]

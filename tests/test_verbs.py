@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
 import sys
 import tarfile
 from pathlib import Path
@@ -19,13 +18,11 @@ from ffilab.setup import layout_pool, layouts
 from ffilab.setup.catalogue import BY_LABEL, GIL
 from ffilab.setup.installed import load, present
 from tests.helpers import small
-from tests.helpers.environment import clean_environment
+from tests.helpers.environment import clean_environment, ran
 
 
 def make(*words, cwd=ROOT, **environment):
-    return subprocess.run(
-        ["make", *words], cwd=cwd, capture_output=True, text=True, timeout=300, env=clean_environment(**environment)
-    )
+    return ran("make", *words, cwd=cwd, timeout=300, env=clean_environment(**environment))
 
 
 @pytest.fixture(scope="module")
@@ -87,9 +84,7 @@ def test_help_lists_the_verbs():
 def test_doctor_without_anything_names_the_packages(tmp_path):
     for name in ("python3", "env", "sh"):
         (tmp_path / name).symlink_to(sys.executable if name == "python3" else shutil.which(name))
-    answer = subprocess.run(
-        [sys.executable, ROOT / "ffilab" / "doctor.py"], capture_output=True, text=True, env={"PATH": str(tmp_path)}
-    )
+    answer = ran(sys.executable, ROOT / "ffilab" / "doctor.py", env={"PATH": str(tmp_path)})
     assert answer.returncode == 1
     for text in ("C compiler", "the packages that Debian calls gcc g++ make git"):
         assert text in answer.stdout

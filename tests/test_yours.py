@@ -29,7 +29,7 @@ from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from ffilab.setup.installed import load
 from ffilab.yours import benchmarks, command, comparing, pythons, worked_example
 from ffilab.yours.result import Result, width
-from tests.helpers.environment import clean_environment
+from tests.helpers.environment import clean_environment, ran, script
 from tests.helpers.made_up import timed
 
 UV = Path(sys.executable).with_name("uv")
@@ -129,10 +129,7 @@ def python_that_says(folder: Path, **facts) -> str:
         "free_threaded": False,
     }
     answer |= {"config_args": "", "environment": "", "packages": {}} | facts
-    program = folder / "python"
-    program.write_text(f"#!/bin/sh\necho '{json.dumps(answer)}'\n")
-    program.chmod(0o755)
-    return str(program)
+    return str(script(folder / "python", f"echo '{json.dumps(answer)}'"))
 
 
 def test_a_python_that_cannot_be_measured_is_a_sentence(tmp_path):
@@ -235,7 +232,7 @@ def test_two_pythons_are_compared_and_written_down(tmp_path, monkeypatch):
     files = result.save_pyperf("pyperf.json")
     suites = [pyperf.BenchmarkSuite.load(str(file)) for file in files]
     assert [suite.get_benchmark_names() for suite in suites] == [["f()"], ["f()"]]
-    told = subprocess.run([sys.executable, "-m", "pyperf", "compare_to", *files], capture_output=True, text=True)
+    told = ran(sys.executable, "-m", "pyperf", "compare_to", *files)
     assert told.returncode == 0
     assert "ERROR" not in told.stdout
 
@@ -292,17 +289,16 @@ def test_the_worker_is_python_of_the_oldest_that_is_measured():
 def test_what_draws_pages_is_not_asked_for():
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); import ffilab; from ffilab.yours import command; "
-        "ffilab.compare; ffilab.Result; ffilab.scale"
+        "ffilab.compare; ffilab.Result; ffilab.scale; "
+        "print(*{'pandas', 'rich', 'seaborn', 'fastjsonschema'} & set(sys.modules))"
     )
-    code += "; print(*{'pandas', 'rich', 'seaborn', 'fastjsonschema'} & set(sys.modules))"
     assert subprocess.check_output([sys.executable, "-I", "-c", code, str(ROOT)], text=True) == "\n"
 
 
 @pytest.mark.full
 def test_the_wheel_works_in_an_environment_of_its_own(tmp_path):
     def run(*words):
-        alone = clean_environment(**settings.telling(alone=True))
-        told = subprocess.run(words, cwd=tmp_path, env=alone, capture_output=True, text=True)
+        told = ran(*words, cwd=tmp_path, env=clean_environment(**settings.telling(alone=True)))
         assert told.returncode == 0, told.stderr
         return told.stdout
 
@@ -313,10 +309,8 @@ def test_the_wheel_works_in_an_environment_of_its_own(tmp_path):
         parts = {name.split("/")[1] for name in archive.getnames()}
     assert parts - {".gitignore"} == {"ffilab", "LICENSE", "PKG-INFO", "pyproject.toml"}
     names = zipfile.ZipFile(wheel).namelist()
-    assert {name.partition("/")[0] for name in names} == {
-        "ffilab",
-        wheel.name.removesuffix("-py3-none-any.whl") + ".dist-info",
-    }
+    described = wheel.name.removesuffix("-py3-none-any.whl") + ".dist-info"
+    assert {name.partition("/")[0] for name in names} == {"ffilab", described}
     assert "ffilab/py.typed" in names
     run(UV, "venv", "--quiet", "--python", sys.executable, "fresh")
     run(UV, "pip", "install", "--quiet", "--python", "fresh", wheel)

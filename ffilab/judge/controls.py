@@ -120,7 +120,7 @@ def everything(session) -> list[Check]:
 
 def checks(session) -> list[Check | Control]:
     """What every session is asked."""
-    found = [disturbed(session, name) for name in (*titles(session), *session.plans)]
+    found = [disturbed(session, name) for name in (*session.record.titles, *session.plans)]
     return [*found, *(check for name in session.plans for check in of_record(name, session.timed(name)))]
 
 
@@ -128,11 +128,6 @@ def of_record(name: str, record: Record) -> list[Check | Control]:
     """What one timed run is asked."""
     twins = [same(name, record, label, pair) for label in record.interpreters for pair in TWINS]
     return [lost(name, record), *unequal(name, record), *twins, *more(name, record)]
-
-
-def titles(session) -> list[str]:
-    """The experiments in processes."""
-    return list(dict.fromkeys(line["title"] for line in session.record.experiments))
 
 
 def disturbed(session, name: str) -> Check:
@@ -152,7 +147,7 @@ def repaired(session) -> str:
     """Say in one line what was measured again and what is left out: "12 of 400 processes were measured again, 1 left
     out: other load"."""
     check_in_words = []
-    for what, names in (("processes", titles(session)), ("blocks", session.plans)):
+    for what, names in (("processes", session.record.titles), ("blocks", session.plans)):
         if names:
             counts = Disturbed(*map(sum, zip(*(session.disturbed(name) for name in names))))
             words = Counter(filter(None, map(session.disturbed_by, names)))

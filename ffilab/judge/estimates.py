@@ -4,6 +4,7 @@ One level serves the whole book: of some fifty verdicts at the usual 95 %, more 
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import ClassVar
@@ -169,6 +170,12 @@ class Share(Estimate):
 
     events: int
     trials: int
+
+    @classmethod
+    def of(cls, events: Iterable) -> "Share | None":
+        """From what each run says of itself: did it happen? What says nothing is a no. None without a run."""
+        happened = np.equal(list(events), True)
+        return cls(int(happened.sum()), len(happened)) if len(happened) else None
 
     def __str__(self) -> str:
         return f"{self.events} of {self.trials}"

@@ -16,6 +16,7 @@ from ffilab.judge.claims import in_words
 from ffilab.judge.estimates import Estimate, Location
 from ffilab.measure.reading import watched
 from ffilab.measure.record import once
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 
 NOT_MEASURED = "was not measured"
 ONE_CORE = "there is one core here, and what runs at once takes two"
@@ -78,6 +79,7 @@ class Declarations:
         *,
         timed: str = "",
         frame: str = "",
+        seen: str = "",
         of: Callable[..., object] | None = None,
         two_cores: bool = False,
         over: Mapping[str, Values | Callable[..., Values]] | None = None,
@@ -86,9 +88,9 @@ class Declarations:
         """Declare a number, or one for each combination of values of `over`.
 
         name: as claims and sentences say it, with {parameter} for a word of `over`, and with {GIL} and {FREE_THREADED}.
-        timed, frame: the timed plan, or the experiment, that the function gets first; the session, without either.
-        of: a function of the session, worked out once, whose value the function gets first; a text is the reason why
-        there is no number.
+        timed, frame, seen: the timed plan, the experiment, or what was seen under this title, that the function gets
+        first; the session, without any. of: a function of the session, worked out once, whose value the function gets
+        first. What is a text is the reason why there is no number.
         two_cores: whether it says something only where two threads, or two processes, can run at once.
         over: the values of parameters, by the words that stand for them; a function of the session may return them. A
         value that is a dictionary is handed in as keywords.
@@ -98,6 +100,8 @@ class Declarations:
         def read(session):
             if of:
                 return session.once(of)
+            if seen:
+                return session.observed(seen)
             if timed:
                 return session.timed(timed)
             return session.frame(frame) if frame else session
@@ -150,16 +154,13 @@ class Numbers:
         if name not in self._make:
             raise ValueError(f"notebooks/{self.session.chapter}/numbers.py has no number {name!r}")
         if name not in self._made:
-            self._made[name] = self._of_sessions(name, self._alone(name))
+            made, rests_on = watched(self.session, self._make[name])
+            found = (made, "") if isinstance(made, Estimate) else (None, made or NOT_MEASURED)
+            whole = Number(*found, rests_on)
+            self._made[name] = self._of_sessions(name, whole)
         # Whoever asks for it rests on what it rests on.
         self.session.reads |= self._made[name].rests_on
         return self._made[name]
-
-    def _alone(self, name: str) -> Number:
-        made, rests_on = watched(self.session, self._make[name])
-        if made is None or isinstance(made, str):
-            return Number(None, made or NOT_MEASURED, rests_on)
-        return Number(made, "", rests_on)
 
     def _of_sessions(self, name: str, whole: Number) -> Number:
         """Processes of one session are not independent. Of timed plans `statistics.over_units` has seen to that, and
@@ -180,9 +181,13 @@ class Numbers:
     @cached_property
     def _sessions(self) -> list[tuple["Numbers", set[str]]]:
         """Each session by itself, and the experiments of which it has lost most, but all together have not."""
-        titles = {line["title"] for line in self.session.record.experiments}
-        healed = {title for title in titles if not self.session.mostly_lost(title)}
+        healed = {title for title in self.session.record.titles if not self.session.mostly_lost(title)}
         return [(numbers_of(one), {title for title in healed if one.mostly_lost(title)}) for one in self.session.each]
+
+
+def every(session) -> list[str]:
+    """The chapter pair, and the other interpreters of a session: what `over` may run over."""
+    return list(dict.fromkeys((GIL, FREE_THREADED, *session.interpreters)))
 
 
 @once

@@ -74,6 +74,11 @@ def ratio_of_means(left: np.ndarray, right: np.ndarray) -> Location:
     return replace(Location.mean(left / one - right / other), centre=math.log(one / other), log=True)
 
 
+def log_spread(values: np.ndarray) -> np.ndarray:
+    """Logarithm of the mean absolute deviation from the median, along the last axis."""
+    return np.log(np.abs(values - np.median(values, axis=-1, keepdims=True)).mean(axis=-1))
+
+
 # Of many cases, the share that is called the slowest, or the fastest.
 FIFTH = 0.2
 DRAWS = 20_000
@@ -133,3 +138,14 @@ def ratio_of_groups(left: np.ndarray, right: np.ndarray) -> Estimate | None:
     if not min(first.n, second.n):
         return None
     return estimates.difference(first, second)
+
+
+def positive(values: np.ndarray | pd.Series) -> Interval | None:
+    """Centre of rates or times over processes: the interval is that of the logarithms, so it ends above 0, and the
+    centre is their geometric mean. None if there are none."""
+    values = np.asarray(values, dtype=float)
+    if not len(values):
+        return None
+    if min(values) <= 0:
+        return Location.of(values).interval.map(lambda bound: np.maximum(bound, 0.0))
+    return Location.of(np.log(values), log=True).interval

@@ -93,8 +93,7 @@ def of_processes(first: Record, second: Record) -> Iterator[tuple]:
     A number that is never zero or below is compared as a ratio, else as a difference. A row that a process brings back
     as one of several is known by the texts in it, and by its place.
     """
-    titles = dict.fromkeys(line["title"] for line in first.experiments)
-    for title in titles:
+    for title in first.titles:
         try:
             frames = [cases(record, title) for record in (first, second)]
         except KeyError:

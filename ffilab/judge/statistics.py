@@ -7,7 +7,6 @@ freedom, 20 restarts) its interval is wider. `tests/test_statistics.py` holds th
 
 import math
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy import stats
@@ -16,10 +15,6 @@ from ffilab.judge import groups
 from ffilab.judge.estimates import Interval, Location
 from ffilab.measure.plan import EMPTY, TWINS, control_pair
 from ffilab.measure.record import Record, medians
-
-# What was worked out of each record: figures, tables, sentences and claims ask for the same.
-_RATIOS: WeakKeyDictionary[Record, dict] = WeakKeyDictionary()
-_UNEXPLAINED: WeakKeyDictionary[Record, float] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -104,10 +99,10 @@ def explained(record: Record, values: np.ndarray, log: bool = False, of: float |
 
 def ratio_over_units(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> Location:
     """Time of one cell over that of another, over layouts and sessions."""
-    ratios = _RATIOS.setdefault(record, {})
-    if (slow, fast) not in ratios:
-        ratios[slow, fast] = over_units(record, log_ratios(record, slow, fast), log=True)
-    return ratios[slow, fast]
+    asked = "ratio", slow, fast
+    if asked not in record.worked_out:
+        record.worked_out[asked] = over_units(record, log_ratios(record, slow, fast), log=True)
+    return record.worked_out[asked]
 
 
 def unexplained(record: Record) -> float:
@@ -116,15 +111,15 @@ def unexplained(record: Record) -> float:
 
     At least 1. It widens every interval of the plan: what moves equal arms moves others as well.
     """
-    if record in _UNEXPLAINED:
-        return _UNEXPLAINED[record]
+    if (known := record.worked_out.get("unexplained")) is not None:
+        return known
     # The A/A tests, which each plan has: ratios of two arms that do not differ.
     twins = [((label, arm), (label, twin)) for label in record.interpreters for arm, twin in TWINS]
     measured = [log_ratios(record, one, other) for one, other in twins if record.has(*one) and record.has(*other)]
     equal = [explained(record, logs, log=True) for logs in measured]
     away = [(found.centre / found.error) ** 2 for found in equal if found.error > 0]
     more = sum(away) / stats.chi2.ppf(0.95, len(away)) if away else 1.0
-    return _UNEXPLAINED.setdefault(record, math.sqrt(max(1.0, more)))
+    return record.worked_out.setdefault("unexplained", math.sqrt(max(1.0, more)))
 
 
 def compare(record: Record, slow: tuple[str, str], fast: tuple[str, str], empty: str = EMPTY) -> Comparison:

@@ -49,14 +49,12 @@ def whole(content: bytes, path: Path) -> tuple[list[dict], bool]:
         try:
             line = json.loads(text.decode())
         except (ValueError, RecursionError):
-            if number > 1 and number > len(texts):
+            if number == 1 or number > len(texts):
                 return lines, True
-            if number == 1:
-                return [], True
             raise damaged(path, f"line {number} is no JSON") from None
         if not isinstance(line, dict) or not isinstance(line.get("kind"), str):
             if number == 1:
-                return [], True
+                return lines, True
             raise damaged(path, f"line {number} is of no kind")
         if lines and lines[-1]["kind"] == "end":
             raise damaged(path, f"line {number} stands behind its end")

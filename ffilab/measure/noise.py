@@ -91,11 +91,6 @@ def disturbed_in_words(found: Disturbed, word: str, what: str) -> str:
     return f"{found.again} of {found.planned} {what} were measured again, {found.left_out} left out: {word}"
 
 
-def unwatched(processes: list[dict]) -> str:
-    """Say that nothing probed the cores of an experiment; empty if something did."""
-    return "" if any(line.get("cores") for line in processes) else "; not watched for a neighbour"
-
-
 def discard(blocks: list[dict], complete: list[int]) -> Noise:
     """Leave out the disturbed blocks of complete restarts, and restarts of which nothing is left."""
     if not blocks:

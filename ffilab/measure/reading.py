@@ -79,10 +79,9 @@ class Session:
     def had_company(self) -> bool:
         """Was anything left out for a neighbour on the core?"""
         batches = (left_out for name in self.plans for left_out in self.timed(name).discarded.values())
-        titles = dict.fromkeys(line["title"] for line in self.record.experiments)
-        processes = (line for title in titles for record in self._holding(title) for line in record.processes(title))
+        processes = (record.processes(title) for title in self.record.titles for record in self._holding(title))
         return any(left_out.any() for left_out in batches) or any(
-            noise.disturbed(line) == noise.NEIGHBOUR for line in processes
+            noise.disturbed(line) == noise.NEIGHBOUR for lines in processes for line in lines
         )
 
     def with_company(self) -> "Session":
@@ -209,7 +208,8 @@ class Session:
         if not any("strangers_s" in line for line in processes):
             return f"{len(processes)} processes, in which events are counted: they hold whatever else ran"
         told = noise.disturbed_in_words(self.disturbed(name), self.disturbed_by(name), "processes")
-        return told + noise.unwatched(processes)
+        # Did anything probe its cores?
+        return told if any(line.get("cores") for line in processes) else f"{told}; not watched for a neighbour"
 
     def disturbed_by(self, name: str) -> str:
         """Return the word for what disturbed most of a plan or an experiment, in its newest session that was disturbed;

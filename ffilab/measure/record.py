@@ -100,9 +100,20 @@ class Record:
             for arm, reason in arms.items()
         }
 
+    def lacking(self, *cells: tuple[str, str]) -> str:
+        """Why the first of these cells that is missing was not measured; empty if none is."""
+        absent = [(label, arm) for label, arm in cells if not self.has(label, arm)]
+        return self.missing.get(absent[0], f"{absent[0][1]} was not measured on {absent[0][0]}") if absent else ""
+
+    @property
+    def titles(self) -> list[str]:
+        """The experiments in processes."""
+        return list(dict.fromkeys(line["title"] for line in self.experiments))
+
     @cached_property
-    def frames(self) -> dict:
-        """The frames of its processes that were asked for so far."""
+    def worked_out(self) -> dict:
+        """What was worked out of it so far, by what was asked: figures, tables, sentences and claims ask for the
+        same."""
         return {}
 
     @cached_property
@@ -134,16 +145,11 @@ class Record:
         KeyError if there is none."""
         run = self._last(title)["run"]
         # Judging asks for them once for each number and each check; a process more changes the company of all.
-        asked = title, run, len(self.children)
-        if asked not in self._processes:
+        asked = "processes", title, run, len(self.children)
+        if asked not in self.worked_out:
             lines = [line for line in self.children if (line["title"], line["run"]) == (title, run)]
-            self._processes[asked] = with_company(lines) if self.sifted else lines
-        return self._processes[asked]
-
-    @cached_property
-    def _processes(self) -> dict:
-        """The processes that were asked for so far."""
-        return {}
+            self.worked_out[asked] = with_company(lines) if self.sifted else lines
+        return self.worked_out[asked]
 
     def _last(self, title: str) -> dict:
         runs = [line for line in self.experiments if line["title"] == title]
@@ -253,16 +259,16 @@ class Record:
 
         lines, experiment = self.processes(title), self._last(title)
         # Judging asks for one frame once for each number; a process more is another frame.
-        asked = title, str(whole), experiment["run"], len(self.children)
-        if asked in self.frames:
-            return self.frames[asked].copy()
+        asked = "frame", title, str(whole), experiment["run"], len(self.children)
+        if asked in self.worked_out:
+            return self.worked_out[asked].copy()
         places = by_place(lines)
         if len(places) < experiment["processes"]:
             raise KeyError(f"{title}, which was interrupted")
         kept = chosen(places, mostly_lost(places) if whole is None else whole)
         rows = [row for line in kept for row in rows_of(line)]
         without_rows = ["interpreter", *experiment.get("columns", []), *HOW]
-        frame = self.frames[asked] = pd.DataFrame(rows, columns=None if rows else without_rows)
+        frame = self.worked_out[asked] = pd.DataFrame(rows, columns=None if rows else without_rows)
         return frame.copy()
 
 

@@ -189,8 +189,7 @@ def default_links(session: Session) -> dict[str, str]:
 def disturbed(session: Session) -> list[str]:
     """Describe what was measured again or left out: of each timed plan, and of each experiment of which something
     was."""
-    titles = dict.fromkeys(line["title"] for line in session.record.experiments)
-    touched = [title for title in titles if any(session.disturbed(title)[:2])]
+    touched = [title for title in session.record.titles if any(session.disturbed(title)[:2])]
     plans = [path.stem for path in session.files[1:]]
     return [f"{name}: {session.said(name)}" for name in (*plans, *touched)]
 

@@ -188,16 +188,14 @@ def split(notebook: nbformat.NotebookNode, first: str) -> dict[str, nbformat.Not
     return {name: nbformat.NotebookNode({**notebook, "cells": cells}) for name, cells in parts.items()}
 
 
-def chapters(folder: Path = NOTEBOOKS) -> list[Chapter]:
+def chapters() -> list[Chapter]:
     """Return all chapters in the order of their names."""
-    return [
-        Chapter(path.parent.name, folder) for path in sorted(folder.glob("*/*.ipynb")) if path.stem == path.parent.name
-    ]
+    return [Chapter(path.stem) for path in sorted(NOTEBOOKS.glob("*/*.ipynb")) if path.stem == path.parent.name]
 
 
-def chapter(name: str, folder: Path = NOTEBOOKS) -> Chapter:
+def chapter(name: str) -> Chapter:
     """Return one chapter. Raises UserError with the list of chapters if there is none of that name."""
-    by_name = {chapter.name: chapter for chapter in chapters(folder)}
+    by_name = {chapter.name: chapter for chapter in chapters()}
     if name not in by_name:
         problem = f"There is no chapter {name!r}" if name else "Name a chapter"
         raise UserError(f"{problem}: NAME must be one of {', '.join(by_name)}.")

@@ -25,7 +25,7 @@ from ffilab.measure.changed import changed_in
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record, medians
 from ffilab.page.player import Scenes, as_data, lanes_of, plot_scene
-from ffilab.page.plots import GRID, INK, MARKERS, PALETTE, intervals, legend_above, pictures, plain_ticks, points  # noqa: F401
+from ffilab.page.plots import GRID, INK, MARKERS, PALETTE, intervals, legend_above, pictures, plain_ticks, points, reach  # noqa: F401
 from ffilab.page.words import translated
 from ffilab.run import settings
 
@@ -83,14 +83,15 @@ def figure(
         shown = f"<p><em>{translated('Nothing to draw here.')}</em> {with_code(translated(caption))}</p>"
     else:
         shown = framed(plot, caption, numbers, size) + ("" if data is None else csv_link(data, "figure"))
-    display(HTML(shown))
-    if name:
-        _glued(name, "text/html", shown)
+    _shown(shown, name)
 
 
 def nothing(why: str, name: str = "") -> None:
     """Say in the place of a figure or a table what was missing for it. name: as of the figure."""
-    shown = f"<p><em>Nothing to show here: {with_code(why.rstrip('.'))}.</em></p>"
+    _shown(f"<p><em>Nothing to show here: {with_code(why.rstrip('.'))}.</em></p>", name)
+
+
+def _shown(shown: str, name: str) -> None:
     display(HTML(shown))
     if name:
         _glued(name, "text/html", shown)
@@ -392,6 +393,12 @@ def behind(record: Record, cells: list[tuple[str, str]] | None = None) -> int:
     all cells, if none are named."""
     named = cells or [(label, arm) for label, _, arm in (cell.partition("/") for cell in record.loops)]
     return min((int(np.isfinite(medians(record.times(*cell))).sum()) for cell in named), default=0)
+
+
+def of_each(counts: pd.Series) -> str:
+    """How many processes there are, and of how much the fewest and the most: `5 × 120 to 3,000`."""
+    least, most = counts.min(), counts.max()
+    return f"{len(counts)} × {least:,.0f}" + f" to {most:,.0f}" * bool(most > least)
 
 
 def percent(share: float) -> str:

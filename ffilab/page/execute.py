@@ -45,8 +45,6 @@ def execute(
     budget: str,
     source: Path | None = None,
     made_from: dict[str, str] | None = None,
-    chapter_timeout_s: float | None = None,
-    cell_timeout_s: float | None = None,
     earlier: Sequence[str] = (),
     language: str = "",
 ) -> Path:
@@ -60,7 +58,7 @@ def execute(
     """
     name, out = chapter.name, chapter.executed.parent
     out.parent.mkdir(parents=True, exist_ok=True)
-    limit = chapter_timeout_s or CHAPTER_TIMEOUT_S[budget]
+    limit = CHAPTER_TIMEOUT_S[budget]
     log = LOGS / f"chapter-{name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     title = f"chapter {name} ({budget})" if source is None else f"chapter {name}, from records"
@@ -80,7 +78,7 @@ def execute(
             "cwd": str(chapter.source.parent),
             "connection": str(Path(short) / "kernel.json"),
             "kernel": chapter.jupyter_kernel if source is None else _own_kernel(Path(short)),
-            "cell_timeout_s": int(cell_timeout_s or CELL_TIMEOUT_S[budget]),
+            "cell_timeout_s": CELL_TIMEOUT_S[budget],
             "start_timeout_s": START_TIMEOUT_S,
         }
         environment = {

@@ -4,7 +4,6 @@ Which cards are shown is chosen by `book/_static/ledger.js`, from the classes of
 """
 
 import json
-import math
 from collections import Counter
 from pathlib import Path
 
@@ -183,19 +182,12 @@ def no_formula(cell):
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
 
 
-def finite(value):
-    """Replace numbers that JSON does not know, however deep, by None."""
-    if isinstance(value, dict):
-        return {key: finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 def write_files(static: Path, rows: list[dict]) -> None:
     """Put the page's figure, and the ledger as files to take away, into a folder of static files."""
     static.mkdir(parents=True, exist_ok=True)
     for mode, drawn in draw.pictures(lambda figure: plot_summary(figure, claims_of(rows)), (7.2, 3.2), "").items():
         (static / f"ledger-{mode}.svg").write_bytes(drawn)
     as_table(rows).map(no_formula).to_csv(static / "ledger.csv", index=False)
-    (static / "ledger.json").write_text(json.dumps(finite(rows), indent=1, ensure_ascii=False, allow_nan=False))
+    # Numbers that JSON does not know are left out.
+    finite = json.loads(json.dumps(rows), parse_constant=lambda _: None)
+    (static / "ledger.json").write_text(json.dumps(finite, indent=1, ensure_ascii=False))

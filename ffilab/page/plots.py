@@ -78,9 +78,8 @@ def intervals(figure, rows: pd.DataFrame, label: str, hue: str | None = None, li
         part = rows if hue is None else rows[rows[hue] == group]
         offset = (place - (len(groups) - 1) / 2) * 0.22
         positions = [labels.index(name) + offset for name in part[label]]
-        errors = [part.value - part.low, part.high - part.value]
         drawn = {"fmt": MARKERS[place], "color": PALETTE[place]}
-        axes.errorbar(part.value, positions, xerr=errors, capsize=4, label=group, **drawn)
+        axes.errorbar(part.value, positions, xerr=reach(part), capsize=4, label=group, **drawn)
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.grid(axis="y", visible=False)
@@ -92,6 +91,11 @@ def intervals(figure, rows: pd.DataFrame, label: str, hue: str | None = None, li
     if axes.get_xscale() == "log":
         plain_ticks(axes.xaxis)
     return axes
+
+
+def reach(rows: pd.DataFrame) -> np.ndarray:
+    """How far the interval of each row reaches below its value and above it, as error bars want it."""
+    return np.array([rows.value - rows.low, rows.high - rows.value])
 
 
 def points(found: Mapping[Any, Estimate | None], *names: str) -> pd.DataFrame:

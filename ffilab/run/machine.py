@@ -12,19 +12,9 @@ from datetime import UTC, datetime
 
 import psutil
 
-from ffilab.run import quota, settings
+from ffilab.run import quota, settings, system
 from ffilab.run.errors import UserError
 from ffilab.run.paths import NATIVE_OUT, ROOT
-
-
-def cpu_model() -> str:
-    """Name of the processor, as the system gives it."""
-    for line in quota.read_text("/proc/cpuinfo").splitlines():
-        if line.startswith(("model name", "Model", "Hardware")):
-            return line.partition(":")[2].strip()
-    if platform.system() == "Darwin":
-        return _output("sysctl", "-n", "machdep.cpu.brand_string") or platform.processor()
-    return platform.processor() or platform.machine()
 
 
 def commit() -> str:
@@ -32,7 +22,7 @@ def commit() -> str:
     # Installed, the package may lie in a clone of somebody else's.
     if not (ROOT / ".git").exists():
         return "unknown"
-    return _output("git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=10") or "unknown"
+    return system.output("git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=10") or "unknown"
 
 
 def cores_to_pin() -> list[int]:
@@ -88,7 +78,7 @@ def compiler_version() -> str:
 @functools.cache
 def version_of(command: tuple[str, ...]) -> str:
     """Return the first line of a compiler's `--version`."""
-    return next(iter(_output(*command, "--version").splitlines()), "") or "unknown"
+    return next(iter(system.output(*command, "--version").splitlines()), "") or "unknown"
 
 
 # Beside the outputs of a chapter's native projects: the compiler that made them.
@@ -98,20 +88,20 @@ COMPILER = "compiler.txt"
 def facts(chapter: str = "") -> dict:
     """Flat facts that stand with every figure; None for what the system does not show. chapter: whose native projects
     are measured."""
-    cpuinfo = quota.read_text("/proc/cpuinfo")
+    cpuinfo = system.read_text("/proc/cpuinfo")
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "cpu": cpu_model(),
+        "cpu": system.cpu_model(),
         "cores": psutil.cpu_count(logical=True),
         "cores_usable": cores_usable(),
         "cpu_quota": quota.cores(),
         "can_pin": can_pin(),
         "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
         "virtual_machine": " hypervisor" in cpuinfo if cpuinfo else None,
-        "governor": quota.read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or None,
+        "governor": system.read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or None,
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "libc": " ".join(platform.libc_ver()).strip() or "unknown",
-        "compiler": quota.read_text(NATIVE_OUT / chapter / COMPILER) or compiler_version() or "none",
+        "compiler": system.read_text(NATIVE_OUT / chapter / COMPILER) or compiler_version() or "none",
         "linker": settings.told("linker", "none"),
         "commit": commit(),
         **noise(),
@@ -136,7 +126,7 @@ def cpus_of(cpu: int | None) -> list[int]:
     on one; else all that this process may use."""
     if cpu is None:
         return cores()
-    siblings = quota.read_text(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+    siblings = system.read_text(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
     ranges = [part.split("-") for part in siblings.split(",") if part]
     return sorted({cpu, *(number for ends in ranges for number in range(int(ends[0]), int(ends[-1]) + 1))})
 
@@ -180,13 +170,6 @@ class Watch:
 def _own_s() -> float:
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in used)
-
-
-def _output(*command: str) -> str:
-    try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=20, check=False).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return ""
 
 
 class Cores:

@@ -2,15 +2,9 @@
 
 from pathlib import Path
 
+from ffilab.run.system import read_text
+
 CGROUPS = Path("/sys/fs/cgroup")
-
-
-def read_text(path) -> str:
-    """The text of a small file of the system, stripped; empty if it cannot be read."""
-    try:
-        return Path(path).read_text().strip()
-    except OSError:
-        return ""
 
 
 def cgroups() -> list:

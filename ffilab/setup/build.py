@@ -28,6 +28,7 @@ from ffilab.run.machine import compiler, compiler_version, fixed_addresses
 from ffilab.run.paths import cache, has_space, swap
 from ffilab.run.progress import Step, minutes, say, step
 from ffilab.run.subprocesses import explain_os_errors, group, logged, tail, without_make
+from ffilab.run.system import output
 from ffilab.setup import relink, sources
 from ffilab.setup.catalogue import BY_LABEL, Interpreter, Source
 from ffilab.setup.recipe import CONFIGURE, FIXED, TRAINING, executable, prefix
@@ -56,13 +57,7 @@ START = (
 def _starts(path: str, state: tuple[int, int] | None, label: str) -> bool:
     """Does a file run as this interpreter? state: of the file; part of the cache key, so that a new file is checked
     again."""
-    if not state:
-        return False
-    try:
-        answer = subprocess.run([path, "-I", "-c", START], capture_output=True, text=True, timeout=60)
-    except (OSError, subprocess.SubprocessError):
-        return False
-    return answer.stdout.strip() == label
+    return state is not None and output(path, "-I", "-c", START) == label
 
 
 def made_by() -> dict[str, str]:

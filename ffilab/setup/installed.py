@@ -58,9 +58,8 @@ def load(interpreter: Interpreter) -> Installed:
             # Nothing is wrong with the environment.
             raise
         raise UserError(
-            f"{interpreter.name} has no working environment in "
-            f"kernels/kernels/{interpreter.name}/.venv: run `python3 ffilab/bootstrap.py kernels --kernels "
-            f"{interpreter.label}`."
+            f"{interpreter.name} has no working environment in kernels/kernels/{interpreter.name}/.venv: "
+            f"run `python3 ffilab/bootstrap.py kernels --kernels {interpreter.label}`."
         ) from None
     return Installed(interpreter, python(interpreter), loaded)
 

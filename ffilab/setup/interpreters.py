@@ -82,9 +82,8 @@ def named(interpreter: Interpreter, path: str) -> Found:
         lacking = f", without {' '.join(facts['lacking'])}" if facts["lacking"] else ""
         raise UserError(
             f"KERNELS names {path} for {interpreter.label}, but it is {facts['full'].split(' (')[0]!r} "
-            f"(free-threaded: {facts['free_threaded']}, debug: {facts['debug']}, headers in "
-            f"{facts['include']}{lacking}): "
-            "name a release build of that version with its headers."
+            f"(free-threaded: {facts['free_threaded']}, debug: {facts['debug']}, headers in {facts['include']}"
+            f"{lacking}): name a release build of that version with its headers."
         )
     return Found(interpreter, path, "named")
 
@@ -203,8 +202,7 @@ def _by_one_route(group: list[Interpreter], downloads: Downloads, required: bool
         labels = " and ".join(interpreter.label for interpreter in group)
         raise UserError(
             f"There is no prebuilt CPython {labels} on this machine, and uv cannot download one: name your own with "
-            "KERNELS, or leave "
-            "KERNELS out to compile them."
+            "KERNELS, or leave KERNELS out to compile them."
         )
     if required or all(map(build.built, group)):
         yield from map(source, group)

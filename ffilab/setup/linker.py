@@ -9,13 +9,13 @@ import hashlib
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT, cache
+from ffilab.run.system import output
 
 # What gcc and clang look for at `-fuse-ld=lld`, in the folders that `-B` names.
 NAME = "ld.lld"
@@ -37,8 +37,7 @@ def _candidates() -> Iterator[Path]:
         numbered = [path for path in folder.glob(f"{NAME}-*") if re.fullmatch(rf"{NAME}-\d+", path.name)]
         for path in sorted(numbered, key=lambda path: -int(path.suffix.rpartition("-")[2])):
             yield _under_its_name(path)
-    if rustc := shutil.which("rustc"):
-        sysroot = subprocess.run([rustc, "--print", "sysroot"], capture_output=True, text=True).stdout.strip()
+    if sysroot := output("rustc", "--print", "sysroot"):
         yield from Path(sysroot).glob(f"lib/rustlib/*/bin/gcc-ld/{NAME}")
     yield of_wheel()
 
@@ -60,11 +59,7 @@ def of_wheel() -> Path:
 
 def version(linker: Path | None) -> str:
     """What a linker says of itself, such as `LLD 14.0.6`; empty if it does not start."""
-    try:
-        answer = subprocess.run([linker, "--version"], capture_output=True, text=True, timeout=60).stdout
-    except (OSError, TypeError, subprocess.SubprocessError):
-        return ""
-    said = re.search(r"LLD [\d.]+", answer)
+    said = linker and re.search(r"LLD [\d.]+", output(linker, "--version"))
     return said[0] if said else ""
 
 

@@ -26,6 +26,7 @@ from ffilab.run.errors import UserError
 from ffilab.run.machine import compiler, compiler_version, version_of
 from ffilab.run.paths import cache, has_space
 from ffilab.run.progress import say
+from ffilab.run.system import output
 from ffilab.setup import link_recorder, linker, relink
 from ffilab.setup.link_recorder import BUILT, DESCRIPTION, name_of
 
@@ -52,10 +53,8 @@ def environment(out: Path, records: Path) -> dict[str, str]:
     return variables | ({variable: variables["CC"]} if variable and variable not in os.environ else {})
 
 
-@functools.cache
-def _rustc() -> str:
-    """Return the output of `rustc -vV`; empty without rustc."""
-    return subprocess.run(["rustc", "-vV"], capture_output=True, text=True).stdout if shutil.which("rustc") else ""
+# As it names itself; empty without one.
+_rustc = functools.cache(lambda: output("rustc", "-vV"))
 
 
 def _wrappers(out: Path) -> Path:
@@ -137,7 +136,7 @@ def _settle(folder: Path) -> None:
 
 def symbols(library: Path, *options: str) -> set[str]:
     """Names that a shared object defines, without the linker's own; `--dynamic`: those that it exports."""
-    listing = subprocess.run(["nm", "--defined-only", *options, library], capture_output=True, text=True).stdout
+    listing = output("nm", "--defined-only", *options, library)
     return {line.split()[-1] for line in listing.splitlines() if line} - MARKS
 
 

@@ -3,8 +3,6 @@
 import hashlib
 import http.client
 import os
-import shutil
-import subprocess
 import time
 import urllib.error
 import urllib.request
@@ -15,6 +13,7 @@ from ffilab.run.errors import UserError
 from ffilab.run.locks import hold
 from ffilab.run.paths import cache
 from ffilab.run.progress import Step, say
+from ffilab.run.system import output
 from ffilab.setup.catalogue import Source
 
 CONNECT_TIMEOUT_S = 20
@@ -22,20 +21,14 @@ CONNECT_TIMEOUT_S = 20
 STALLED_S, STALLED_BYTES = 60, 1 << 20
 
 
-def debian_sites() -> list[str]:
-    """The sites that this machine's apt is configured with; empty without apt."""
-    if not shutil.which("apt-get"):
-        return []
-    command = ["apt-get", "indextargets", "--format", "$(SITE)"]
-    return list(dict.fromkeys(subprocess.run(command, capture_output=True, text=True).stdout.split()))
-
-
 def candidate_urls(source: Source) -> list[str]:
     """Addresses to try, in order. FFILAB_SOURCE_MIRROR (a folder URL) replaces them all."""
     mirror = os.environ.get(settings.SOURCE_MIRROR)
     if mirror:
         return [f"{mirror.rstrip('/')}/Python-{source.release}.tar.xz"]
-    return [source.python_org, *(f"{site.rstrip('/')}/{source.debian_path}" for site in debian_sites())]
+    # Those that this machine's apt is configured with; none without apt.
+    sites = output("apt-get", "indextargets", "--format", "$(SITE)").split()
+    return [source.python_org, *dict.fromkeys(f"{site.rstrip('/')}/{source.debian_path}" for site in sites)]
 
 
 def sha256(path: Path) -> str:

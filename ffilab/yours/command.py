@@ -61,23 +61,7 @@ OUT = click.Path(dir_okay=False)
     help="Exit with 1 if one takes longer than the first by more than this. Where the run cannot tell, it says so and "
     "exits with 0.",
 )
-def time(
-    statements,
-    setup,
-    pythons,
-    file,
-    names,
-    gil,
-    to,
-    seconds,
-    no_pin,
-    instructions,
-    memory,
-    record,
-    markdown,
-    pyperf,
-    limit,
-):
+def time(statements, setup, pythons, file, names, gil, instructions, memory, record, markdown, pyperf, limit, **how):
     """Which is faster? Time each STATEMENT against the first, or one of them on several Pythons. They run in turns, in
     many processes, and each ratio has an interval.
 
@@ -106,7 +90,7 @@ def time(
         if lacking := available():
             raise UserError(f"--instructions needs callgrind: {lacking}.")
     tell_what_is_not_passed_on()
-    result = measured(arms, pythons, gil, to, seconds, no_pin)
+    result = measured(arms, pythons, gil, **how)
     # First: what fails while it is printed costs nothing then.
     if record:
         result.save(record)

@@ -101,11 +101,6 @@ def absent(session: Session, arm: str) -> str | None:
     return looked_at(session)["absent allocators"].get(arm.partition(",")[0])
 
 
-def share(events: pd.Series, happened: bool) -> Share | None:
-    """Processes to which something happened, or the others; None without any process."""
-    return Share(int((events == happened).sum()), len(events)) if len(events) else None
-
-
 def middle(values: pd.Series | list) -> str:
     """What is counted: its median, with the smallest and the largest where they differ."""
     least, most = min(values), max(values)
@@ -272,7 +267,7 @@ CAP = {"at": True, "below": False}
 def at_the_cap(session: Session, label: str, reached: bool) -> Share | None:
     """glibc made as many arenas as it may: one, the main one, was there before."""
     arenas = chosen(session.frame(TALK), interpreter=label, condition=AS_RUN).arenas
-    return share(arenas >= looked_at(session)["arenas at most"] - 1, reached)
+    return Share.of((arenas >= looked_at(session)["arenas at most"] - 1) == reached)
 
 
 HOW, WHOSE = {"ended well": True, "died": False}, {"the talk's worker": True, "our worker": False}
@@ -283,7 +278,7 @@ HOW, WHOSE = {"ended well": True, "died": False}, {"the talk's worker": True, "o
 )
 def ended(runs: pd.DataFrame, published: bool, well: bool) -> Share | None:
     """With less room than one block."""
-    return share(chosen(runs, published=published).ended == "ok", well) if len(runs) else None
+    return Share.of((chosen(runs, published=published).ended == "ok") == well) if len(runs) else None
 
 
 def twins(runs: pd.DataFrame) -> dict[Which, Estimate]:
@@ -454,7 +449,7 @@ def grew_later(runs: pd.DataFrame, way: str, later: bool) -> Share | None:
     """Processes in which the second half of the rounds made more than SHOWS resident, or did not."""
     worked = chosen(runs, state="worked", way=way, keep=True)
     half, end = (chosen(worked, done=done).set_index("process").rss for done in (ROUNDS // 2, ROUNDS))
-    return share(end - half > SHOWS, later)
+    return Share.of((end - half > SHOWS) == later)
 
 
 @number("MiB left: {cause}, {interpreter}", frame=GIVEN_BACK, over=TESTED, test="left")

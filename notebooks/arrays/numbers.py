@@ -31,28 +31,18 @@ COMPARED = {
 number = Declarations()
 
 
-def missing(record: Record, label: str, arm: str) -> str:
-    """Why an arm was not timed; empty if it was."""
-    if record.has(label, arm):
-        return ""
-    return record.missing.get((label, arm), f"{arm} was not measured on {label}").removeprefix("ImportError: ")
-
-
 @number("{arm}, ns on {label}", timed="ways", over={"label": e.PAIR, "arm": PRICED})
 def price(record: Record, label: str, arm: str) -> Interval | str:
     """ns of a call without the loop, or why it is not known."""
-    return missing(record, label, arm) or statistics.compare(record, (label, arm), (label, EMPTY)).difference
+    why = record.lacking((label, arm)).removeprefix("ImportError: ")
+    return why or statistics.compare(record, (label, arm), (label, EMPTY)).difference
 
 
 @number("{arms} on {label}", timed="ways", over={"label": e.PAIR, "arms": COMPARED})
 def over(record: Record, label: str, arms: tuple[str, str]) -> Interval | str:
     """Time of one arm over that of another, both without the loop."""
-    one, other = arms
-    return (
-        missing(record, label, one)
-        or missing(record, label, other)
-        or statistics.compare(record, (label, one), (label, other)).net_ratio
-    )
+    one, other = ((label, arm) for arm in arms)
+    return record.lacking(one, other).removeprefix("ImportError: ") or statistics.compare(record, one, other).net_ratio
 
 
 def fate_grid(rows: pd.DataFrame) -> pd.DataFrame:

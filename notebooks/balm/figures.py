@@ -140,15 +140,14 @@ def plot_grid(figure, rows: pd.DataFrame, over: str, shown: str) -> None:
             line = part[part.series == name]
             colour = draw.PALETTE[methods.index(name.split(", GIL")[0])]
             style = "--" if name.endswith("released") else "-"
-            errors = [line.value - line.low, line.high - line.value]
-            axes.errorbar(line[over], line.value, yerr=errors, label=name, color=colour, linestyle=style, capsize=3)
+            look = {"label": name, "color": colour, "linestyle": style, "capsize": 3}
+            axes.errorbar(line[over], line.value, yerr=draw.reach(line), **look)
         axes.set(xscale="log", yscale="log", xlabel=over, title=f"CPython {label}")
         axes.set_xticks(sorted(part[over].unique()), [f"{n:,}" for n in sorted(part[over].unique())])
         axes.minorticks_off()
         draw.plain_ticks(axes.yaxis)
     panels[0].set_ylabel(shown)
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize=9)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=9)
 
 
 def lives_table(runs: pd.DataFrame) -> pd.DataFrame:

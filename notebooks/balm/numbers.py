@@ -6,6 +6,7 @@ Here is what was timed; what Python answered, and what became of misuse, is in `
 
 import math
 from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ import pandas as pd
 from ffilab.judge import statistics
 from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Counted, Estimate, Interval, known
-from ffilab.judge.numbers import Declarations
+from ffilab.judge.numbers import Declarations, every
 from ffilab.judge.processes import chosen, interval_of, ratio
 from ffilab.judge.questions import OPEN, YES, above, equal
 from ffilab.judge.statistics import Comparison
@@ -68,7 +69,8 @@ ONE_THREAD, TWO, SIXTEEN = ({"threads": threads} for threads in (1, 2, e.THREADS
 COLD, WARM = ({"state": state} for state in (e.COLD, e.WARM))
 HELD, GIVEN_BACK = ({"arenas": state} for state in e.ARENAS)
 SMALL, WHOLE, LARGE = ({"lines": lines} for lines in (e.TEXTS[0], e.LINES, e.TEXTS[2]))
-FEW, MANY = BY_NEW | TWO | {"length": "few"}, {"length": "many"}
+FEW: Any = BY_NEW | TWO | {"length": "few"}
+MANY = {"length": "many"}
 SIZES = {"in batches of 256": 256, "in one batch": e.BATCHES[-1]}
 IN_FEW, IN_ONE = ({"batch": size} for size in SIZES.values())
 # Ways in processes of their own: the experiment, those whose time stands over that of the others, what holds of both.
@@ -100,11 +102,6 @@ COPIES = [(e.NEW, e.AGAIN)]
 # effect.
 ALARM = 0.05
 number = Declarations(outcomes.number)
-
-
-def every(session: Session) -> list[str]:
-    """The chapter pair, and the other interpreters of a session."""
-    return [*dict.fromkeys((*e.PAIR, *session.interpreters))]
 
 
 # ---- one thread, all ways in one process ----

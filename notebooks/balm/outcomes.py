@@ -4,6 +4,7 @@ Numbers of what was looked at, mostly once in each case.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import pandas as pd
 
@@ -132,16 +133,9 @@ def happened(runs: pd.DataFrame, what: str) -> dict[str, bool | None]:
 # ---- what is counted, and named one by one ----
 
 
-def kept_without_a_string(session: Session) -> list[str]:
-    """Ways, on any interpreter, that keep a text alive after its last string was dropped."""
-    return _keeping(session, "dropped")
-
-
-def kept_after_a_collection(session: Session) -> list[str]:
-    return _keeping(session, "collected")
-
-
-def _keeping(session: Session, when: str) -> list[str]:
+def keeping(session: Session, when: str) -> list[str]:
+    """Ways, on any interpreter, that keep a text alive after its last string was `dropped`, or after it was
+    `collected`."""
     runs = session.frame(LIVES)
     return list(dict.fromkeys(runs.method[runs[when] > 0]))
 
@@ -172,8 +166,8 @@ def differing(session: Session) -> list[str]:
 
 
 LISTED = {
-    "ways that keep a text without a string": kept_without_a_string,
-    "ways that keep a text after a collection": kept_after_a_collection,
+    "ways that keep a text without a string": partial(keeping, when="dropped"),
+    "ways that keep a text after a collection": partial(keeping, when="collected"),
     "calls that go wrong for ours": wrong_for_ours,
     "calls that go wrong without care": careless,
     "fields that differ between the builds": differing,
@@ -204,10 +198,6 @@ def looked_at(name: str, frame: str, why: str = ""):
     return declare
 
 
-def share(events: pd.Series) -> Share | None:
-    return Share(int(events.sum()), len(events)) if len(events) else None
-
-
 @looked_at(
     "CPythons that misread a number without a NUL",
     MISUSED,
@@ -218,7 +208,7 @@ def misread(runs: pd.DataFrame) -> Share | None:
 
     Of those whose process ended well; None if none did.
     """
-    return share(pd.Series(happened(runs, NO_NUL), dtype=object).dropna())
+    return Share.of(pd.Series(happened(runs, NO_NUL), dtype=object).dropna())
 
 
 def by_layout(runs: pd.DataFrame) -> pd.DataFrame:
@@ -250,7 +240,7 @@ def other_builds(runs: pd.DataFrame, *made: str) -> pd.DataFrame:
 )
 def wrong_of_other_builds(runs: pd.DataFrame) -> Share | None:
     """How many went wrong: they died, or gave an answer that is not the real one's."""
-    return share(~other_builds(runs, e.A_STRING, e.A_TUPLE).right)
+    return Share.of(~other_builds(runs, e.A_STRING, e.A_TUPLE).right)
 
 
 @looked_at(
@@ -260,20 +250,20 @@ def wrong_of_other_versions(runs: pd.DataFrame) -> Share | None:
     """Of the forgeries by another build's layout, those by that of another version of the same kind of build."""
     part = other_builds(runs, e.A_STRING, e.A_TUPLE)
     alike = [BY_LABEL[a].free_threaded == BY_LABEL[b].free_threaded for a, b in zip(part.CPython, part.layout_of)]
-    return share(~part.right[alike])
+    return Share.of(~part.right[alike])
 
 
 @looked_at("modules of another build that were refused", OTHERS, "there was no module of another build")
 def refused(runs: pd.DataFrame) -> Share | None:
     """How many of our modules that were built for another CPython did not let themselves be imported, and brought no
     process down."""
-    return share(other_builds(runs, e.A_MODULE).outcome.str.startswith("import balm"))
+    return Share.of(other_builds(runs, e.A_MODULE).outcome.str.startswith("import balm"))
 
 
 @looked_at("processes that ended when a list in memory of ours grew or was cleared", LISTS)
 def grown(runs: pd.DataFrame) -> Share | None:
     """B6: of the acts that make CPython's allocator take or free our memory, how many brought their process down."""
-    return share(chosen(runs, what=e.GROWS).ended != "ok")
+    return Share.of(chosen(runs, what=e.GROWS).ended != "ok")
 
 
 def own_append(runs: pd.DataFrame) -> pd.Series:
@@ -283,4 +273,4 @@ def own_append(runs: pd.DataFrame) -> pd.Series:
 
 @looked_at("CPythons on which an append of its own works", LISTS)
 def appending(runs: pd.DataFrame) -> Share | None:
-    return share(own_append(runs))
+    return Share.of(own_append(runs))

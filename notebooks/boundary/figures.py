@@ -262,8 +262,7 @@ def plot_prices(figure, found: pd.DataFrame) -> None:
     for axes, color, binding in zip(panels, draw.PALETTE, shown):
         part = found[found.binding == binding]
         price = ends(part.price)
-        reach = [price.value - price.low, price.high - price.value]
-        axes.errorbar(part.work_ns, price.value, yerr=reach, fmt="o-", capsize=4, color=color)
+        axes.errorbar(part.work_ns, price.value, yerr=draw.reach(price), fmt="o-", capsize=4, color=color)
         axes.axhline(price.value.iloc[0], linestyle=":", color="gray")
         axes.set(xscale="log", title=binding, xlabel="work in C, ns")
     panels[0].set_ylabel("price of the call, ns")

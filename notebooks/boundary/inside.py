@@ -76,11 +76,6 @@ def steps(tree: list[Node], binding: str) -> list[tuple[str, float]]:
     return [(what, total * share if share else np.nan) for what, share in shares]
 
 
-def call_trees(session: Session) -> Trees | str:
-    """The call trees of a session as they were recorded, by binding; or why there are none."""
-    return session.observed("call trees")
-
-
 def links_shown(tree: list[Node], binding: str) -> float:
     """Share of a call path's links that the tree shows."""
     return links(tree, binding).met.mean()
@@ -114,7 +109,7 @@ SEEN = {
 }
 
 
-@number("{seen}", of=call_trees, over={"seen": SEEN})
+@number("{seen}", seen="call trees", over={"seen": SEEN})
 def in_tree(trees: Trees, look: Look, binding: str = CDLL) -> Counted | str:
     """What one looks for in the call tree of a binding, as a number; or that it was not built."""
     return Counted(float(look(nodes(trees[binding])))) if binding in trees else f"{binding} was not built"
@@ -123,7 +118,7 @@ def in_tree(trees: Trees, look: Look, binding: str = CDLL) -> Counted | str:
 @number(f"instructions of a call: {' / '.join(COMPARED)}")
 def instructions_ratio(session: Session) -> Counted | None:
     """Instructions of a call through ctypes over those through PyO3; None if one was not counted."""
-    trees = call_trees(session)
+    trees = session.observed("call trees")
     if isinstance(trees, str) or not set(COMPARED) <= set(trees):
         return None
     one, other = (nodes(trees[binding])[0].instructions for binding in COMPARED)
@@ -132,8 +127,9 @@ def instructions_ratio(session: Session) -> Counted | None:
 
 # ---- profiles ----
 
-# By interpreter and binding, what was seen of each process.
+# By interpreter and binding, what was seen of each process; and where that is recorded.
 Profiles = dict[str, dict[str, list[dict]]]
+PROFILES = "where the time goes, by process"
 # Symbols of our own bindings, beside those that the profile knows.
 OURS = (("code of the binding", re.compile("boundary_")),)
 HAND_OFF, LIBFFI = profile.HAND_OFF, "libffi"
@@ -146,11 +142,6 @@ NEXT = "libffi among libffi and the largest of the others, PyDLL"
 LOCK, HAND_OVER = "pthread_mutex_lock", "take_gil|drop_gil|_PyEval_ReleaseLock"
 
 
-def profiles(session: Session) -> Profiles | str:
-    """What profilers saw of each process, as it was recorded; or why nothing was seen."""
-    return session.observed("where the time goes, by process")
-
-
 def no_time(profiles: Profiles, label: str, binding: str) -> str:
     """Why these profiles say nothing about time; empty if they do."""
     looks = profiles[label].get(binding)
@@ -161,9 +152,9 @@ def no_time(profiles: Profiles, label: str, binding: str) -> str:
     return ""
 
 
-@number("share of the hand-off in a CDLL call", of=profiles, label=GIL, group=HAND_OFF)
-@number("share of the hand-off in a CDLL call on {FREE_THREADED}", of=profiles, label=FREE_THREADED, group=HAND_OFF)
-@number("share of libffi in a CDLL call", of=profiles, label=GIL, group=LIBFFI)
+@number("share of the hand-off in a CDLL call", seen=PROFILES, label=GIL, group=HAND_OFF)
+@number("share of the hand-off in a CDLL call on {FREE_THREADED}", seen=PROFILES, label=FREE_THREADED, group=HAND_OFF)
+@number("share of libffi in a CDLL call", seen=PROFILES, label=GIL, group=LIBFFI)
 def own_time(profiles: Profiles, label: str, group: str) -> Estimate | str:
     """Share of one group of symbols among all of them. Instructions are no shares of time."""
     if reason := no_time(profiles, label, CDLL):
@@ -172,7 +163,7 @@ def own_time(profiles: Profiles, label: str, group: str) -> Estimate | str:
     return Location.of(np.array([groups[group] / total for groups in each if (total := sum(groups.values()))]))
 
 
-@number("profiles of ctypes CDLL on {FREE_THREADED}", of=profiles, label=FREE_THREADED)
+@number("profiles of ctypes CDLL on {FREE_THREADED}", seen=PROFILES, label=FREE_THREADED)
 def processes(profiles: Profiles, label: str) -> Counted | str:
     """How many processes of ctypes CDLL were profiled; or why that says nothing about time."""
     return no_time(profiles, label, CDLL) or Counted(len(profiles[label][CDLL]))
@@ -190,7 +181,7 @@ def groupings(look: dict) -> dict[str, Counter]:
     return {BY_FILE: by_file, BY_STEP: by_step, BY_FUNCTION: by_function}
 
 
-@number(f"{NEXT}, {{grouping}}", of=profiles, over={"grouping": (BY_FILE, BY_STEP, BY_FUNCTION)})
+@number(f"{NEXT}, {{grouping}}", seen=PROFILES, over={"grouping": (BY_FILE, BY_STEP, BY_FUNCTION)})
 def share_of_two(profiles: Profiles, grouping: str) -> Estimate | str | None:
     """A10: libffi's share of itself and the largest of what else PyDLL leaves, over all processes, by one grouping."""
     if reason := no_time(profiles, *WITHOUT_HAND_OVER):
@@ -204,7 +195,7 @@ def share_of_two(profiles: Profiles, grouping: str) -> Estimate | str | None:
     return Location.of(np.array([one[LIBFFI] / total for one in each if (total := one[LIBFFI] + one[other])]))
 
 
-@number(NEXT, of=profiles)
+@number(NEXT, seen=PROFILES)
 def next_bottleneck(profiles: Profiles) -> Estimate | str:
     """A10: libffi's share by step. Where two groupings say the contrary of each other, the grouping is what varies:
     then it is the mean over groupings, and its interval is as wide as they make it."""
@@ -217,12 +208,7 @@ def next_bottleneck(profiles: Profiles) -> Estimate | str:
     return shares[BY_STEP] or "nothing of ctypes was seen"
 
 
-def of_the_talk(session: Session) -> dict[str, list[dict]] | str:
-    """Call graphs of the talk's loop, by binding; or why there are none."""
-    return session.observed("the talk's loop, profiled")
-
-
-@number("as run: pthread_mutex_lock below take_gil and drop_gil", of=of_the_talk)
+@number("as run: pthread_mutex_lock below take_gil and drop_gil", seen="the talk's loop, profiled")
 def lock(graphs: dict[str, list[dict]]) -> Estimate | None:
     """Share of the samples of the talk's loop that are in the lock of the hand-over; a value for each process."""
     if CDLL not in graphs:

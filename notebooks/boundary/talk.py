@@ -56,18 +56,12 @@ def pairs() -> dict[str, dict[str, Way]]:
     return {**by_name, "both detach: cffi API / C API": detached}
 
 
-def lacking(record: Record, *cells: tuple[str, str]) -> str:
-    """Why the first of these cells that is missing was not measured; empty if none is."""
-    absent = [one for one in cells if not record.has(*one)]
-    return record.missing.get(absent[0], f"{absent[0][1]} was not measured on {absent[0][0]}") if absent else ""
-
-
 @number("{pair}", timed="claims", over={"pair": pairs()})
 def comparison(record: Record, slow: Way, fast: Way) -> Estimate | str:
     """The ratio of two ways, without the loop if they are of two builds; or the reason why one of them could not be
     measured."""
     cells = cell(*slow), cell(*fast)
-    if reason := lacking(record, *cells):
+    if reason := record.lacking(*cells):
         return reason
     if slow[0] != fast[0]:
         return between_builds(record, *slow[1:], slow[0], fast[0])
@@ -80,7 +74,7 @@ def text_surcharge(record: Record, signature: str, build: str = FREE_THREADED) -
     """A7: the surcharge of another build on a text over its surcharge on an int, through the C API; or why it was not
     measured."""
     cells = [cell(label, e.FLOOR, one) for label in (build, GIL) for one in (signature, e.INT)]
-    if reason := lacking(record, *cells):
+    if reason := record.lacking(*cells):
         return reason
     text, integer = (logs_of_builds(record, e.FLOOR, one, build, GIL) for one in (signature, e.INT))
     return statistics.over_units(record, text - integer, log=True)
@@ -90,7 +84,7 @@ def text_surcharge(record: Record, signature: str, build: str = FREE_THREADED) -
 def translated(record: Record, label: str) -> Estimate | str:
     """A7: the first conversion of a text over a call with an ASCII one, through the C API, without the loop; or why it
     was not measured."""
-    if reason := lacking(record, *(cell(label, e.FLOOR, one) for one in (e.TEXT, e.TEXTS[0]))):
+    if reason := record.lacking(*(cell(label, e.FLOOR, one) for one in (e.TEXT, e.TEXTS[0]))):
         return reason
     text, ascii_text = (without_loop(record, label, e.FLOOR, one) for one in (e.TEXT, e.TEXTS[0]))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -165,7 +159,7 @@ number(
 @number("an int argument / the hand-over of the GIL, ctypes CDLL", timed="claims")
 def argument_over_hand_over(record: Record) -> Estimate | str:
     """A10: what an int argument adds to a ctypes call over what the hand-over of the GIL takes in it."""
-    if reason := lacking(record, WITHOUT_ARGUMENT, CALL, HELD):
+    if reason := record.lacking(WITHOUT_ARGUMENT, CALL, HELD):
         return reason
     argument, hand_over = (medians(record.times(*CALL) - record.times(*less)) for less in (WITHOUT_ARGUMENT, HELD))
     with np.errstate(invalid="ignore", divide="ignore"):

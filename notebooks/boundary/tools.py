@@ -5,7 +5,6 @@ import pandas as pd
 
 from ffilab.judge.estimates import Counted, Interval, Location, Share
 from ffilab.judge.numbers import Declarations
-from ffilab.measure.session import Session
 from notebooks.boundary import experiment as e
 
 number = Declarations()
@@ -33,21 +32,16 @@ def contracts(runs: pd.DataFrame) -> pd.DataFrame:
     return table.rename_axis(index="call", columns=None).reset_index()
 
 
-def first_answers(session: Session) -> pd.Series:
-    """What the bindings that were asked make of a number that does not fit, by binding."""
-    return contracts(session.frame("awkward arguments")).set_index("call").loc[FIRST_RULE].dropna()
-
-
 def is_error(answer) -> bool:
     """Was the call refused with an exception?"""
     return str(answer).endswith(("Error", "Exception"))
 
 
-@number(f"{{ways}} answers {FIRST_RULE}", of=first_answers, over={"ways": WAYS})
-def answered(answers: pd.Series, ways: tuple[str, ...]) -> Share | None:
+@number(f"{{ways}} answers {FIRST_RULE}", frame="awkward arguments", over={"ways": WAYS})
+def answered(runs: pd.DataFrame, ways: tuple[str, ...]) -> Share | None:
     """How many bindings answer a number that does not fit instead of raising; None if none was asked."""
-    refused = [is_error(answers[binding]) for binding in ways if binding in answers]
-    return Share(refused.count(False), len(refused)) if refused else None
+    answers = contracts(runs).set_index("call").loc[FIRST_RULE].dropna()
+    return Share.of(not is_error(answers[binding]) for binding in ways if binding in answers)
 
 
 # ---- one object, and another interpreter ----
@@ -60,8 +54,7 @@ def answered(answers: pd.Series, ways: tuple[str, ...]) -> Share | None:
 )
 def hit(runs: pd.DataFrame, what: str, method: str, ways: tuple[str, ...]) -> Share | None:
     """In how many processes additions to one object were lost, or refused; None if nothing was measured."""
-    part = runs[(runs.method == method) & runs.binding.isin(ways)]
-    return Share(int((part[what] > 0).sum()), len(part)) if len(part) else None
+    return Share.of(runs[what][(runs.method == method) & runs.binding.isin(ways)] > 0)
 
 
 def elsewhere(runs: pd.DataFrame) -> dict[str, str]:

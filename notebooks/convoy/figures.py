@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 
 from ffilab.judge.estimates import Estimate, Location
-from ffilab.judge.processes import chosen, ratio
+from ffilab.judge.processes import chosen, positive, ratio
 from ffilab.page import draw
 from ffilab.page.player import between, clipped
 from ffilab.setup.catalogue import GIL
 from notebooks.convoy import numbers as n
 from notebooks.convoy.experiment import DEFAULT_S
-from notebooks.convoy.numbers import done, positive
+from notebooks.convoy.numbers import done
 
 WORK, STEP = "core time of the work, %", "ns of a step"
 FEW = "too few requests"
@@ -75,12 +75,6 @@ def cell(rows: pd.DataFrame, column: str, factor: float = 1, **which) -> draw.Qu
 def quantile(rows: pd.DataFrame, column: str) -> draw.Quantity | str:
     """A quantile with its interval: only if all processes have it, as those with requests enough are the fast ones."""
     return FEW if rows[column].isna().any() else cell(rows, column)
-
-
-def requests(rows: pd.DataFrame) -> str:
-    """Processes, and the fewest and most requests of one."""
-    least, most = int(rows.requests.min()), int(rows.requests.max())
-    return f"{len(rows)} × {least:,}" + (f" to {most:,}" if most > least else "")
 
 
 def duration(seconds: float) -> str:
@@ -179,7 +173,7 @@ def echo_row(runs: pd.DataFrame, label: str, case: str) -> dict:
         **{f"{name}, µs": quantile(well, name) for name in QUANTILES},
         WORK: cell(well, "had", factor=100) if well.had.notna().any() else "no CPU work",
         STEP: cell(well, "step_ns") if well.step_ns.notna().any() else "no CPU work",
-        COUNTED: requests(well),
+        COUNTED: draw.of_each(well.requests),
         PLACED: cores_words(well),
     }
 
@@ -201,7 +195,7 @@ def interval_rates(sweeps: pd.DataFrame) -> pd.DataFrame:
     def row(sweeps: pd.DataFrame, count: int, interval: float) -> dict:
         part = chosen(sweeps, count=count, interval=interval)
         published = PUBLISHED_RATES.get(interval, {}).get(count)
-        return {**vars(positive(part.rate.to_numpy())), "n": requests(part), "published": published}
+        return {**vars(positive(part.rate.to_numpy())), "n": draw.of_each(part.requests), "published": published}
 
     rates = draw.summary(done(sweeps), {"count": (), "interval": lengths(sweeps)}, row, "")
     return rates.rename(columns={"count": "CPU threads", "interval": "interval_s"})
@@ -212,8 +206,8 @@ def plot_intervals(figure, found: pd.DataFrame) -> None:
     axes = figure.subplots()
     for number, (count, part) in enumerate(found.groupby("CPU threads")):
         color = draw.PALETTE[number]
-        errors = np.array([part.value - part.low, part.high - part.value])
-        errors = np.minimum(np.nan_to_num(np.abs(errors)), [part.value * 0.99, errors[1] * 0 + np.inf])
+        below, above = np.nan_to_num(np.abs(draw.reach(part)))
+        errors = [np.minimum(below, part.value * 0.99), above]
         look = {"fmt": f"{draw.MARKERS[number]}-", "color": color, "label": cpu_threads(count)}
         axes.errorbar(part.interval_s, part.value, yerr=errors, capsize=3, **look)
         shown = part[part.published > 0]
@@ -243,7 +237,7 @@ def plot_excess(figure, found: pd.DataFrame) -> None:
     """Excess over one interval against the interval."""
     axes = figure.subplots()
     for number, (case, part) in enumerate(found.groupby("case", sort=False)):
-        errors = np.nan_to_num(np.abs([part.value - part.low, part.high - part.value]))
+        errors = np.nan_to_num(np.abs(draw.reach(part)))
         look = {"fmt": draw.MARKERS[number], "color": draw.PALETTE[number], "label": case}
         axes.errorbar(part.interval_s * 1.06 ** (2 * number - 2), part.value, yerr=errors, capsize=4, **look)
     axes.axhline(0, color=draw.PALETTE[5], linewidth=1)

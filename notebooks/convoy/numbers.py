@@ -8,7 +8,7 @@ import pandas as pd
 from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Counted, Estimate, Interval, Location, known
 from ffilab.judge.numbers import ONE_CORE, Declarations
-from ffilab.judge.processes import chosen, difference, location, ratio
+from ffilab.judge.processes import chosen, difference, location, positive, ratio
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.convoy.experiment import DECISIVE, DEFAULT_S, ON_EVERY_BUILD, SHORTEST_S
@@ -71,16 +71,6 @@ number = Declarations()
 def done(frame: pd.DataFrame, **which) -> pd.DataFrame:
     """The rows that `which` chooses, of processes that brought a result."""
     return chosen(frame[frame.ended == "ok"], **which)
-
-
-def positive(values: np.ndarray) -> Interval | None:
-    """Centre of rates or times over processes: the interval is that of the logarithms, so it ends above 0, and the
-    centre is their geometric mean. None if there are none."""
-    if not len(values):
-        return None
-    if min(values) <= 0:
-        return Location.of(values).interval.map(lambda bound: np.maximum(bound, 0.0))
-    return Location.of(np.log(values), log=True).interval
 
 
 def quotient(frame: pd.DataFrame, column: str, one: dict, other: dict) -> Estimate | None:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from ffilab.judge.estimates import Interval
 from ffilab.judge.numbers import numbers_of
-from ffilab.judge.processes import chosen
+from ffilab.judge.processes import chosen, positive
 from ffilab.judge.sentences import sentences_of
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record, medians
@@ -125,7 +125,7 @@ def lock_table(runs: pd.DataFrame, shared: str) -> pd.DataFrame:
         alone, gain = 1e9 / chosen(runs, name=name, threads=2).alone, numbers.gain(runs, name=name)
         counts = sorted(set(runs.threads))
         each = {f"each of {count}, ns": numbers.of_each(runs, int(count), name=name) for count in counts}
-        return {"1 thread, ns": numbers.positive(alone), **each, "rate, 2 / 1": gain, "n": gain.n}
+        return {"1 thread, ns": positive(alone), **each, "rate, 2 / 1": gain, "n": gain.n}
 
     table = draw.summary(chosen(runs, shared=shared), {"name": IN_COMPANY}, row, "")
     return table.rename(columns={"name": "lock"})

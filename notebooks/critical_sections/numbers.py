@@ -14,7 +14,7 @@ from ffilab.judge.claims import declared
 from ffilab.judge.controls import Check
 from ffilab.judge.estimates import Counted, Estimate, Interval, Location
 from ffilab.judge.numbers import Declarations, numbers_of
-from ffilab.judge.processes import chosen, ratio_of_groups
+from ffilab.judge.processes import chosen, positive, ratio_of_groups
 from ffilab.judge.questions import NO, YES, above
 from ffilab.judge.rules import Size
 from ffilab.judge.wording import listed
@@ -274,11 +274,6 @@ def two_classes(values: np.ndarray) -> list[tuple[float, int]]:
 LOCKS_IN_COMPANY = of_threads("locks in company")
 
 
-def positive(values: pd.Series) -> Interval | None:
-    """Centre of durations, by their logarithms: no bound is below nothing. None if there are no values."""
-    return Location.of(np.log(values.to_numpy(dtype=float)), log=True).interval if len(values) else None
-
-
 @number(
     "{name}, {shared}: ns of each of two threads",
     of=LOCKS_IN_COMPANY,
@@ -296,8 +291,6 @@ def rivals(runs: pd.DataFrame) -> Estimate | None:
     """ns of an increment of each of two threads on one object, under one lock over another, in processes of their
     own."""
     rates = [chosen(runs, name=name, shared=e.ONE, threads=2).together for name in ("PyMutex", "atomic increment")]
-    if not all(map(len, rates)):
-        return None
     return ratio_of_groups(*(-np.log(of_lock.to_numpy(dtype=float)) for of_lock in rates))
 
 
@@ -369,13 +362,11 @@ def share(session: Session, group: str, brings: str) -> Counted | str | None:
 # ---- A9: instructions of locks ----
 
 
-def code_in(code: list[dict] | str, label: str, what: str) -> dict[str, float] | str:
+def code_in(code: list[dict], label: str, what: str) -> dict[str, float] | str:
     """Instructions of a call or operation by the group of their header, and of all of it; or why they are not known.
 
     Without those of the loop, whose own atomics would pass for the call's.
     """
-    if isinstance(code, str):
-        return code
     counted = {}
     for row in code:
         if row["interpreter"] == label and row["what"] in (what, EMPTY):
@@ -401,16 +392,17 @@ COUNTS = {
 LOOKED_AT = (e.PYO3_CALL, "dict, write", "list, append and pop")
 
 
-@number("{group} {what} on {label}", over={"label": PAIR, "what": LOOKED_AT, "group": COUNTS})
+@number("{group} {what} on {label}", seen="code of locks", over={"label": PAIR, "what": LOOKED_AT, "group": COUNTS})
 @number(
     f"{{group}} {e.PYO3_CALL_GIL_ON} on {FREE_THREADED}",
+    seen="code of locks",
     over={"group": COUNTS},
     label=FREE_THREADED,
     what=e.PYO3_CALL_GIL_ON,
 )
-def instructions(session: Session, label: str, what: str, group: str) -> Counted | str:
+def instructions(code: list[dict], label: str, what: str, group: str) -> Counted | str:
     """Of a call or operation, without its loop; or why they are not known."""
-    counted = code_in(session.observed("code of locks"), label, what)
+    counted = code_in(code, label, what)
     if isinstance(counted, str):
         return counted
     return Counted(counted["atomics"] / counted["all"] if group == "share" else counted[group])

@@ -88,14 +88,10 @@ def compared(found: dict[tuple[int, int], dict[str, Location]]) -> dict[str, lis
     return dict(zip(TRUTHS, [[run[AGAIN] for run in found.values()], *between]))
 
 
-def share(events: list[bool]) -> Share | None:
-    return Share(sum(events), len(events)) if events else None
-
-
 def alarms(differences: list[Location]) -> Share | None:
     """Of differences that are nothing but chance: those whose interval excludes 1. None if there is none with an
     interval."""
-    return share([above(one.at(), 1) != OPEN for one in differences if one.at().is_known])
+    return Share.of([above(one.at(), 1) != OPEN for one in differences if one.at().is_known])
 
 
 def scatter(differences: list[Location], of_two: bool) -> float:
@@ -131,7 +127,7 @@ def standing(sessions: list[dict]) -> pd.DataFrame:
         seconds = [run["seconds"] for session in sessions for run in of_row(session, row)]
         by_truth = compared(found)
         finds = {
-            name: share([above(run[name].at(), 1) == YES for run in found.values() if run[name].at().is_known])
+            name: Share.of([above(run[name].at(), 1) == YES for run in found.values() if run[name].at().is_known])
             for name in MORE
         }
         rows.append(

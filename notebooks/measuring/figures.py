@@ -176,9 +176,8 @@ def show_layouts(session: Session, record: Record) -> None:
         ordered = alone.sort_values("value").reset_index(drop=True)
         axes.axvspan(next_build.low, next_build.high, alpha=0.12, color=draw.PALETTE[1], label="the next build")
         axes.axvspan(over.low, over.high, alpha=0.3, color=draw.PALETTE[1], label="over layouts")
-        errors = [ordered.value - ordered.low, ordered.high - ordered.value]
         label = "one layout, from its own restarts"
-        axes.errorbar(ordered.value, ordered.index, xerr=errors, fmt="o", capsize=3, label=label)
+        axes.errorbar(ordered.value, ordered.index, xerr=draw.reach(ordered), fmt="o", capsize=3, label=label)
         axes.set(xlabel="CDLL over PyDLL", ylabel="layout", yticks=[])
         figure.legend(loc="outside upper center", ncols=3)
 

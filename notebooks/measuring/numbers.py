@@ -14,6 +14,7 @@ from ffilab.judge import statistics
 from ffilab.judge.controls import NEGLIGIBLE, Control
 from ffilab.judge.estimates import LEVEL, MIN_VALUES, Counted, Interval, Location, Share, ShareDifference, difference
 from ffilab.judge.numbers import Declarations
+from ffilab.judge.processes import log_spread
 from ffilab.judge.questions import NO, OPEN, above, equal
 from ffilab.judge.statistics import Comparison
 from ffilab.measure import neighbour
@@ -138,8 +139,7 @@ def all_separated(tests: pd.DataFrame) -> Share | str:
 @number("processes that call cffi faster than ctypes", of=bindings, binding=CFFI)
 def faster(tests: pd.DataFrame, binding: str) -> Share | None:
     """Of the processes that compare ctypes and cffi, those that call this one the faster one; None if none does."""
-    named = tests[tests.pair == f"{CTYPES} vs {CFFI}"].faster
-    return Share(int((named == binding).sum()), len(named)) if len(named) else None
+    return Share.of(tests[tests.pair == f"{CTYPES} vs {CFFI}"].faster == binding)
 
 
 @number("share of ctypes, where ctypes or cffi is called the faster one", of=bindings)
@@ -202,8 +202,7 @@ def share_significant(pairs: pd.DataFrame) -> Share:
 @number("share of significant A/A pairs that are hardly apart", of=copies)
 def tiny(pairs: pd.DataFrame) -> Share | None:
     """Of the significant pairs: those that lie less than what is negligible apart. None if no pair is significant."""
-    distances = apart(pairs[significant(pairs)])
-    return Share(int((distances < NEGLIGIBLE).sum()), len(distances)) if len(distances) else None
+    return Share.of(apart(pairs[significant(pairs)]) < NEGLIGIBLE)
 
 
 @number(
@@ -217,7 +216,7 @@ def leaning(pairs: pd.DataFrame, first: str) -> Share | None:
     told = pairs[significant(pairs)]
     delta = told["Cliff's delta"]
     longer = delta if first == "loaded" else delta.where(told.measured_first == 0, -delta)
-    return Share(int((longer > 0).sum()), len(told)) if len(told) else None
+    return Share.of(longer > 0)
 
 
 # ---- a benchmark, step by step ----
@@ -325,11 +324,6 @@ def within_layouts(record: Record, arm: str) -> np.ndarray:
     if any(unit.layout is None for unit in drawn):
         return (logs - logs.median()).to_numpy()
     return (logs - logs.groupby(pd.factorize(pd.Series(drawn))[0]).transform("median")).to_numpy()
-
-
-def log_spread(values: np.ndarray) -> np.ndarray:
-    """Logarithm of the mean absolute deviation from the median, along the last axis."""
-    return np.log(np.abs(values - np.median(values, axis=-1, keepdims=True)).mean(axis=-1))
 
 
 def ratio_of_spreads(one: np.ndarray, other: np.ndarray) -> Location:
@@ -470,14 +464,8 @@ def loaders_compared(record: Record) -> Comparison:
     return statistics.compare(record, *LOADERS_OF_COPIES)
 
 
-@number("CDLL / PyDLL in the run of the copies", timed="copies")
-def loaders_ratio(record: Record) -> Location:
-    return loaders_compared(record).estimate
-
-
-@number("CDLL / PyDLL in the next build", timed="copies")
-def loaders_in_next_build(record: Record) -> Interval | None:
-    return loaders_compared(record).estimate.next_build
+number("CDLL / PyDLL in the run of the copies", timed="copies")(lambda record: loaders_compared(record).estimate)
+number("CDLL / PyDLL in the next build", timed="copies")(lambda record: loaders_compared(record).estimate.next_build)
 
 
 @number("layouts that were drawn", timed="copies")
@@ -560,12 +548,9 @@ def collector(record: Record, what: str) -> Location:
     return collector_compared(record)[what]
 
 
-@number("instructions of CDLL / PyDLL")
-def instruction_ratio(session: Session) -> Counted | str:
-    """Instructions of a pass with CDLL over those of one with PyDLL, on the GIL build; or why they were not counted."""
-    counts = session.observed("instructions")
-    if isinstance(counts, str):
-        return counts
+@number("instructions of CDLL / PyDLL", seen="instructions")
+def instruction_ratio(counts: list[dict]) -> Counted:
+    """Instructions of a pass with CDLL over those of one with PyDLL, on the GIL build."""
     of_arm = {count["arm"]: count["instructions"] for count in counts if count["interpreter"] == GIL}
     return Counted(of_arm["CDLL"] / of_arm["PyDLL"])
 

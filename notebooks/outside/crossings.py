@@ -77,7 +77,7 @@ def child(session: Session, title: str, event: Event, lived: bool = False, **whi
     if rows.empty:
         return "what it needs was not built here"
     rows = rows[rows.outcome == ENDS] if lived else rows
-    return Share(int(event(rows).sum()), len(rows)) if len(rows) else "no child lived to tell"
+    return Share.of(event(rows)) or "no child lived to tell"
 
 
 def told(rows: pd.DataFrame) -> pd.DataFrame:

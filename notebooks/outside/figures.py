@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 
-from ffilab.judge.numbers import numbers_of
+from ffilab.judge.numbers import every, numbers_of
 from ffilab.judge.processes import chosen, interval_of
 from ffilab.measure.session import Session
 from ffilab.page import draw
@@ -65,7 +65,7 @@ def versions(session: Session) -> pd.DataFrame:
         "times as long": f"1 {e.THREADS} / none, ",
     }
     rows = []
-    for label in states.every(session):
+    for label in every(session):
         how = ", ".join(map(str, chosen(runs, interpreter=label).ended.unique()))
         row = {"CPython": label}
         for heading, name in columns.items():

@@ -5,7 +5,7 @@ import pandas as pd
 
 from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Estimate, Location, Ranked, Share
-from ffilab.judge.numbers import Declarations
+from ffilab.judge.numbers import Declarations, every
 from ffilab.judge.processes import chosen, difference, location, ratio
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
@@ -54,11 +54,6 @@ OF_BRIDGES = OF_PAIR | {"beside": (e.ALONE, e.BUSY), "way": [*e.BRIDGES]}
 AFTER_THREADS = {"event": (e.THREADS,), "count": (0, 1)}
 OF_VIEWS = AFTER_THREADS | {"interpreter": NEWER}
 number = Declarations()
-
-
-def every(session: Session) -> list[str]:
-    """The pair, and the other interpreters of a session."""
-    return list(dict.fromkeys((*PAIR, *session.interpreters)))
 
 
 def every_and_newer(session: Session) -> list[str]:
@@ -189,8 +184,7 @@ def longer(runs: pd.DataFrame, interpreter: str) -> Estimate | None:
 def local(runs: pd.DataFrame, opposite: str, **which) -> Share | None:
     """Processes in which a value in a threading.local, over five callbacks, did anything but the opposite, among
     all."""
-    rows = chosen(runs, **which)
-    return Share(int((rows.outcome != opposite).sum()), len(rows)) if len(rows) else None
+    return Share.of(chosen(runs, **which).outcome != opposite)
 
 
 @number("answer by {way}, {beside}: µs on {interpreter}", frame=BRIDGE, over=OF_BRIDGES)

@@ -65,12 +65,6 @@ def beside(lateness: pd.DataFrame, placement: str, **which) -> Interval | str | 
     return "none" if placement == ALONE else numbers.centre(lateness, "work_per_s", placement=placement, **which)
 
 
-def answers(lateness: pd.DataFrame, **which) -> str:
-    """Processes, and the fewest and most answers of one."""
-    ticks = numbers.column(lateness, "ticks", **which)
-    return f"{len(ticks)} × {ticks.min():.0f}" + f" to {ticks.max():.0f}" * bool(ticks.max() > ticks.min())
-
-
 def latency_table(lateness: pd.DataFrame) -> pd.DataFrame:
     """How late the answers are, and what the thread beside them gets done."""
     columns = {
@@ -78,7 +72,7 @@ def latency_table(lateness: pd.DataFrame) -> pd.DataFrame:
         "p99, µs": partial(late, name="p99"),
         "geometric mean, µs": partial(late, name="mean"),
         "pieces of work/s beside": beside,
-        "n (processes × answers)": answers,
+        "n (processes × answers)": lambda runs, **which: draw.of_each(numbers.column(runs, "ticks", **which)),
     }
     found = draw.summary(chosen(lateness, ended="ok"), {**BY, "placement": (ALONE, *SHOWN)}, columns, "")
     return found.rename(columns={"work": "beside"})

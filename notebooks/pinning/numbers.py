@@ -10,7 +10,7 @@ from ffilab.judge.claims import declared
 from ffilab.judge.controls import Check, Control
 from ffilab.judge.estimates import Counted, Estimate, Interval, Location, Share
 from ffilab.judge.numbers import Declarations, numbers_of
-from ffilab.judge.processes import chosen, location, ratio
+from ffilab.judge.processes import chosen, location, log_spread, ratio
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.pinning import experiment as e
@@ -87,13 +87,9 @@ def moves(speeds: pd.DataFrame, placement: str, **which) -> Interval | None:
 def spreads(runs: pd.DataFrame) -> pd.DataFrame:
     """Logarithms of the spread of what one thread measures over its turns, which is the mean absolute deviation of
     logarithms from their median: a row for each process, a column for each placement."""
-
-    def log_spread(rates: list[float]) -> float:
-        logs = np.log(rates)
-        return float(np.log(np.abs(logs - np.median(logs)).mean()))
-
-    well = runs[runs.ended == "ok"].set_index("process")
-    return pd.DataFrame({placement: part.rates.map(log_spread) for placement, part in well.groupby("placement")})
+    well = runs[runs.ended == "ok"]
+    spread = well.rates.map(lambda rates: log_spread(np.log(rates)))
+    return well.assign(spread=spread).pivot(index="process", columns="placement", values="spread")
 
 
 @number("spread of a measurement, not pinned / pinned: {GIL}", frame="steadiness")
@@ -121,21 +117,14 @@ def lost(races: pd.DataFrame, interpreter: str, placement: str) -> Interval | No
 
 
 @number(
-    "processes that lose updates, a core each: {FREE_THREADED}",
+    "processes that lose updates, {placement}: {FREE_THREADED}",
     frame="race",
+    over={"placement": PLACED},
     interpreter=FREE_THREADED,
-    placement=e.APART,
-)
-@number(
-    "processes that lose updates, one core: {FREE_THREADED}",
-    frame="race",
-    interpreter=FREE_THREADED,
-    placement=e.ONE_CORE,
 )
 def losing(races: pd.DataFrame, interpreter: str, placement: str) -> Estimate | None:
     """Processes that lose any update."""
-    events = column(races, "any", interpreter=interpreter, placement=placement)
-    return Share(int(events.sum()), len(events)) if len(events) else None
+    return Share.of(column(races, "any", interpreter=interpreter, placement=placement))
 
 
 def frame(session: Session, title: str, label: str, work: str) -> pd.DataFrame:
@@ -187,9 +176,9 @@ def moves_of_all(session: Session, placement: str) -> Interval | None:
     return moves(pd.concat([session.frame("throughput"), session.frame("throughput, further cases")]), placement)
 
 
-@number("cores")
-def cores(session: Session) -> Counted:
-    return Counted(max(1, len(session.observed(e.TITLE_CORES))))
+@number("cores", seen=e.TITLE_CORES)
+def cores(numbers: list[int]) -> Counted:
+    return Counted(max(1, len(numbers)))
 
 
 @number("smallest gain in {what} to be found, in per cent", over={"what": {"throughput": "throughput", "tails": "p99"}})

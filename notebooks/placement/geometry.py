@@ -187,14 +187,9 @@ def simulated_kib(simulated: pd.DataFrame) -> Counted:
     return Counted(edge(simulated, DENSE).value * (DENSE + CALL_BYTES) / 1024)
 
 
-def counters(session: Session) -> list[dict] | str:
-    """What the processor's own counters say of the functions; or why they say nothing."""
-    return session.observed("hardware counters of the functions")
-
-
 @number(
     "{event} of a call at {distance} bytes (counted)",
-    of=counters,
+    seen="hardware counters of the functions",
     over={"event": {"misses": "L1-icache-load-misses", "instructions": "instructions"}, "distance": [*SIMULATED]},
 )
 def counted(rows: list[dict], event: str, distance: int) -> Counted | str:

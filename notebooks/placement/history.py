@@ -68,12 +68,7 @@ def counted_ratio(counts: pd.DataFrame, what: str) -> Counted | str:
     return exact(column["slow"] / column["fast"]) if column["fast"] else f"the fast program has no {what}"
 
 
-def hardware(session: Session) -> dict[str, list[dict]] | str:
-    """What the processor counted of each program, run by run; or why it says nothing."""
-    return session.observed("hardware counters of the small machine")
-
-
-@number("stalled front-end cycles, slow / fast (counted)", of=hardware)
+@number("stalled front-end cycles, slow / fast (counted)", seen="hardware counters of the small machine")
 def stalled(hardware: dict[str, list[dict]]) -> Estimate | str | None:
     """Stalled front-end cycles of the slow program over those of the fast one, run by run; or why there is no ratio."""
     if not all(STALLED in row for rows in hardware.values() for row in rows):

@@ -43,7 +43,7 @@ NO_MISSES = "no order misses once in a thousand instructions: what fits into the
 
 def share(events: pd.Series) -> Share | str:
     """How many of them it happened to; of nothing, that it is too little."""
-    return Share(int(events.sum()), len(events)) if len(events) else TOO_FEW
+    return Share.of(events) or TOO_FEW
 
 
 # ---- orders by the clock ----
@@ -253,12 +253,11 @@ def as_many_instructions(session: Session) -> Estimate | str:
 # ---- profiles ----
 
 
-def profiles(session: Session) -> dict | str:
-    """What was counted while call_method ran, by process; or why there is nothing."""
-    return session.observed("profiles of call_method")
+# What was counted while call_method ran, by process.
+PROFILES = "profiles of call_method"
 
 
-@number("share of the five hottest functions, call_method", of=profiles)
+@number("share of the five hottest functions, call_method", seen=PROFILES)
 def five_hottest(profiles: dict) -> Estimate:
     """Share of the samples in the five hottest functions, a value for each process.
 
@@ -272,7 +271,7 @@ def five_hottest(profiles: dict) -> Estimate:
     return processes.location(np.array(shares))
 
 
-@number("processes of which samples were taken, call_method", of=profiles)
+@number("processes of which samples were taken, call_method", seen=PROFILES)
 def sampled(profiles: dict) -> Counted | str:
     """How many processes of call_method were sampled; or what was counted instead."""
     return Counted(len(profiles["processes"])) if profiles["what"] == "samples" else f"{profiles['what']} were counted"

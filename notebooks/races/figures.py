@@ -236,8 +236,8 @@ def plot_payments(figure, payments: pd.DataFrame) -> None:
     # As close as the axis shows it: linear up to 100 ns, and logarithmic beyond.
     line = np.append(np.linspace(0, 100, 100), np.geomspace(100, payments.window_ns.max(), 400))
     axes.plot(line / 1000, 100 * numbers.model_of_payments(line), label="model: the window alone", linestyle="--")
-    errors = [100 * (payments.value - payments.low), 100 * (payments.high - payments.value)]
-    axes.errorbar(payments.window_ns / 1000, 100 * payments.value, yerr=errors, fmt="o", capsize=4, label="measured")
+    look = {"yerr": 100 * draw.reach(payments), "fmt": "o", "capsize": 4, "label": "measured"}
+    axes.errorbar(payments.window_ns / 1000, 100 * payments.value, **look)
     axes.set_xscale("symlog", linthresh=0.1)
     axes.set_yscale("symlog", linthresh=1)
     axes.set_xticks(payments.window_ns / 1000, [f"{window / 1000:g}" for window in payments.window_ns])

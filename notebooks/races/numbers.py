@@ -262,8 +262,7 @@ def crowd_rows(runs: pd.DataFrame) -> pd.DataFrame:
 def lossy_apart(crowds: pd.DataFrame) -> Share | None:
     """Runs that lost updates, among those in which no two threads worked at the same time; None if there were none of
     these."""
-    lost = crowds.lost[crowds.pairs == 0]
-    return Share(int((lost != 0).sum()), len(lost)) if len(lost) else None
+    return Share.of(crowds.lost[crowds.pairs == 0] != 0)
 
 
 @number("{what} of fifty threads: {label}", frame="crowds", over={"what": OF_FIFTY, "label": PAIR})
@@ -381,8 +380,7 @@ BORROWED_RUNS = "borrowed references"
 def ended(runs: pd.DataFrame, label: str, what: str) -> Share | None:
     """Processes of the references that are borrowed, or not, that did not end well. An event counts, whatever else
     ran."""
-    ends = chosen(runs, interpreter=label, what=what).ended
-    return Share(int((ends != "ok").sum()), len(ends)) if len(ends) else None
+    return Share.of(chosen(runs, interpreter=label, what=what).ended != "ok")
 
 
 def hand_overs_between(instructions: pd.DataFrame) -> int:

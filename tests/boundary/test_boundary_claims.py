@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from ffilab.judge import ledger
 from ffilab.judge.claims import declared
 from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.measure.plan import plan
@@ -20,7 +19,7 @@ from notebooks.boundary import costs, exercise, experiment, inside, looks, talk,
 from notebooks.boundary.experiment import BINDINGS, name
 from tests.boundary.test_inside import profiled
 from tests.helpers.golden_pages import FOLDERS, POOR
-from tests.helpers.of_chapter import PAIR, Golden, rows_of
+from tests.helpers.of_chapter import PAIR, Golden, judged, rows_of
 
 SOURCES = NATIVE / "boundary"
 FOLDER = {"sources": experiment.SOURCES, "folder": experiment.LIBRARIES}
@@ -73,11 +72,6 @@ def test_the_plan_of_the_claims_has_the_cells_that_claims_compare():
 
 
 # ---- the claims ----
-
-
-def judged(session) -> dict[str, dict]:
-    """The ledger's rows of a run that passed its controls, by claim."""
-    return {row["id"]: row for row in ledger.judged(session, whatever_the_controls=True)}
 
 
 @pytest.mark.parametrize(

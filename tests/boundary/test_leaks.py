@@ -2,14 +2,12 @@
 
 import json
 import runpy
-import subprocess
 from functools import cache
 
 import pytest
 
 from ffilab.run.paths import NATIVE, NATIVE_OUT
-from ffilab.setup import installed
-from ffilab.setup.catalogue import BY_LABEL
+from tests.helpers.environment import python_of, ran
 
 pytestmark = pytest.mark.full
 
@@ -109,8 +107,6 @@ WANTED = {
 }
 
 
-LABELS = [interpreter.label for interpreter in installed.present()]
-ON_EACH = [(label, binding) for label in LABELS for binding in BINDINGS]
 # PyO3 0.27, which stands in there, keeps a reference to the class for each object that it makes: 0.30 does not,
 # elsewhere.
 KNOWN = {("3.13t", "PyO3"): {"references to C"}}
@@ -118,8 +114,7 @@ KNOWN = {("3.13t", "PyO3"): {"references to C"}}
 
 def ask(label, *command):
     """What a program says on this interpreter, as JSON; its exit code is not looked at."""
-    python = installed.load(BY_LABEL[label]).python
-    done = subprocess.run([python, "-I", *command], capture_output=True, text=True, timeout=TIMEOUT_S)
+    done = ran(python_of(label), "-I", *command, timeout=TIMEOUT_S)
     assert done.stdout, (label, done.returncode, done.stderr)
     return json.loads(done.stdout)
 
@@ -135,7 +130,7 @@ def planted(label):
     return ask(label, "-c", PLANTED, LEAKS, str(CALLS), str(SECONDS), json.dumps(list(WANTED)))
 
 
-@pytest.mark.parametrize(("label", "binding"), ON_EACH)
+@pytest.mark.parametrize("binding", BINDINGS)
 def test_no_binding_leaks(label, binding):
     """And every signature is checked: a check whose call fails by mistake would check nothing."""
     found = checked(label, binding, CALLS, SECONDS)
@@ -161,7 +156,6 @@ def test_no_binding_leaks(label, binding):
         assert not set(again["leaks"]) - known, (signature, again)
 
 
-@pytest.mark.parametrize("label", LABELS)
 def test_planted_leaks_are_found(label):
     for signature, wanted in WANTED.items():
         one = planted(label)["said"][signature]

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import subprocess
 from collections import Counter
 
 import pytest
@@ -56,8 +55,8 @@ def test_every_binding_calls_the_same_code(labels):
         here = {distribution(one) for one in everywhere if one.name not in notes(label)}
         assert set(found) == here, label
         # 3.15 asks setuptools for frame pointers, of functions that call others; nobody asks CMake and cargo.
-        command = [python_of(label), "-c", "import sysconfig; print(sysconfig.get_config_var('CFLAGS'))"]
-        framed = b"-fno-omit-frame-pointer" in subprocess.run(command, capture_output=True, check=True).stdout
+        flags = "import sysconfig; print(sysconfig.get_config_var('CFLAGS'))"
+        framed = "-fno-omit-frame-pointer" in ran(python_of(label), "-c", flags, check=True).stdout
         for function in [*sorted(FUNCTIONS), "_ZN7Counter3addEl", "_ZNK7Counter5valueEv"]:
             if framed and any("call" in functions[function] for functions in found.values()):
                 continue

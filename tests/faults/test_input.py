@@ -201,16 +201,13 @@ def test_a_clone_that_cannot_be_written(monkeypatch):
 HEAD = 'id = "X1"\nwhere = "w"\nclaim = "c"\npublished = "p"\n'
 
 
+SIDE = {"kind": '"side"', "number": '"x"', "part": '"y"', "direction": '"above"', "null": "1.0", "interest": "0.1"}
+
+
 def rule(**changed):
-    words = {
-        "kind": '"side"',
-        "number": '"x"',
-        "part": '"y"',
-        "direction": '"above"',
-        "null": "1.0",
-        "interest": "0.1",
-    } | changed
-    return "{" + ", ".join(f"{key} = {value}" for key, value in words.items() if value is not None) + "}"
+    """A side, with some of its words changed, or left out where they are None."""
+    words = (SIDE | changed).items()
+    return "{" + ", ".join(f"{key} = {value}" for key, value in words if value is not None) + "}"
 
 
 GOOD = rule()
@@ -282,13 +279,8 @@ def test_claims(tmp_path, mistake):
 
 
 def test_good_claims(tmp_path):
-    for text in (
-        one(),
-        one(size()),
-        one('{kind = "never", number = "x", part = "y", rate = 0.1}'),
-        one(rule(interest="-0.1")),
-    ):
-        assert len(claims.read_claims(written(tmp_path, text), "c").claims) == 1
+    for test in (GOOD, size(), rule(interest="-0.1"), '{kind = "never", number = "x", part = "y", rate = 0.1}'):
+        assert len(claims.read_claims(written(tmp_path, one(test)), "c").claims) == 1
 
 
 def test_id_twice(tmp_path, monkeypatch):

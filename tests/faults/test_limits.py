@@ -19,14 +19,14 @@ from ffilab.measure.case import Case
 from ffilab.measure.plan import controls, plan
 from ffilab.measure.record import read_record
 from ffilab.measure.workers import Worker, WorkerFailed
-from ffilab.run import machine, settings
+from ffilab.run import machine
 from ffilab.run.errors import UserError
 from ffilab.run.machine import compiler
 from ffilab.run.paths import ROOT
 from ffilab.run.subprocesses import explain_os_errors, reached
 from ffilab.setup.catalogue import BY_LABEL, GIL
 from ffilab.setup.installed import load
-from tests.helpers.environment import clean_environment, ran
+from tests.helpers.environment import alone_here, clean_environment, ran
 from tests.helpers.of_chapter import hostile
 
 BROWSER = ("chromium", "chrome", "headless_shell", "node", "node-MainThread", "chrome_crashpad_handler")
@@ -112,9 +112,7 @@ def test_pinning_is_refused(tmp_path):
     ended = ran(*command, cwd=tmp_path, env=environment, timeout=100)
     assert ended.returncode == 0, ended.stderr
     assert "does not allow to keep a process on one core" in ended.stdout
-    ask = (
-        "from ffilab.run import machine; print(machine.cores_to_pin(), machine.Cores().next(), machine.cores_usable())"
-    )
+    ask = "from ffilab.run import machine as m; print(m.cores_to_pin(), m.Cores().next(), m.cores_usable())"
     said = ran(sys.executable, "-c", ask, env=environment).stdout
     assert said.split() == ["[]", "None", str(machine.cores_usable())]
 
@@ -153,9 +151,7 @@ def verb(code, **environment):
         f"import sys; from ffilab import cli\ndef work(again):\n    {code}\n"
         "cli.verbs.commands['html'].callback = work; sys.argv = ['ffilab', 'html']; cli.main()"
     )
-    # Whoever else measures on this machine is not spoken of.
-    surroundings = clean_environment(PYTHONPATH=str(ROOT), **settings.telling(alone=True), **environment)
-    return ran(sys.executable, "-c", program, env=surroundings, timeout=60)
+    return ran(sys.executable, "-c", program, env=alone_here(**environment), timeout=60)
 
 
 @pytest.mark.parametrize("name", ["HOME", "XDG_CACHE_HOME"])

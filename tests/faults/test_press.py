@@ -36,9 +36,9 @@ def chapter(tmp_path):
     return make
 
 
-def fails(chapter, says, **limits):
+def fails(chapter, says):
     with pytest.raises(UserError, match=says):
-        execute.execute(chapter, "smoke", made_from={}, **limits)
+        execute.execute(chapter, "smoke", made_from={})
     assert chapter.executed.read_text() == BEFORE
     assert {path.name for path in chapter.executed_folder.parent.iterdir()} == {"notebooks", "executed"}
     assert not small.running(lambda process: process.environ().get(settings.RUN) == str(paths.BUILD))
@@ -49,16 +49,18 @@ def fails(chapter, says, **limits):
     [
         pytest.param("raise ValueError('on purpose')", "cell 2 with ValueError: on purpose", {}, id="raises"),
         pytest.param("import os; os.kill(os.getpid(), 9)", r"died in cell 2 \(SIGKILL\)", {}, id="dies"),
-        pytest.param(HANG, "Cell 2 .* time limit", {"cell_timeout_s": 4}, id="hangs"),
-        pytest.param(HANG, "was ended after", {"chapter_timeout_s": 12}, id="hangs for long", marks=pytest.mark.full),
+        pytest.param(HANG, "Cell 2 .* time limit", {"CELL_TIMEOUT_S": 4}, id="hangs"),
+        pytest.param(HANG, "was ended after", {"CHAPTER_TIMEOUT_S": 12}, id="hangs for long", marks=pytest.mark.full),
         pytest.param("import os; os.abort()", r"died in cell 2 \(SIGABRT\)", {}, id="aborts", marks=pytest.mark.full),
         pytest.param("import os; os._exit(3)", r"cell 2 \(exit code 3\)", {}, id="exits", marks=pytest.mark.full),
         pytest.param(LIMITED, "cell 2 with OSError", {}, id="writes too much", marks=pytest.mark.full),
         pytest.param("bytearray(1 << 50)", "cell 2 with MemoryError", {}, id="memory", marks=pytest.mark.full),
     ],
 )
-def test_a_notebook_that_fails(chapter, cell, says, limits):
-    fails(chapter("x = 1", cell), says, **limits)
+def test_a_notebook_that_fails(chapter, cell, says, limits, monkeypatch):
+    for name, limit in limits.items():
+        monkeypatch.setitem(getattr(execute, name), "smoke", limit)
+    fails(chapter("x = 1", cell), says)
 
 
 def test_a_kernel_that_is_not_there(chapter, monkeypatch):
@@ -111,7 +113,8 @@ def test_a_good_chapter_takes_the_place_of_the_old_one(chapter, monkeypatch, tmp
         "child = subprocess.Popen(['sleep', '300'], start_new_session=True)",
         "for _ in range(50): threading.Thread(target=threading.Event().wait, daemon=False).start()",
     )
-    execute.execute(made, "smoke", made_from={}, cell_timeout_s=30)
+    monkeypatch.setitem(execute.CELL_TIMEOUT_S, "smoke", 30)
+    execute.execute(made, "smoke", made_from={})
     cells = nbformat.read(made.executed, as_version=4).cells
     assert [cell.execution_count for cell in cells] == [1, 2, 3, 4]
     assert small.wait_for(lambda: not small.running(lambda one: one.environ().get(settings.RUN) == str(paths.BUILD)))

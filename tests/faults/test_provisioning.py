@@ -25,12 +25,7 @@ GIL = BY_LABEL["3.14"]
 CONTENT = b"upstream" * 1000
 PINNED = replace(SOURCES["3.14"], release="9.9.9", sha256=hashlib.sha256(CONTENT).hexdigest())
 SILENT = SimpleNamespace(update=lambda *_, **__: None)
-
-
-@pytest.fixture(autouse=True)
-def cache_home(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+pytestmark = pytest.mark.usefixtures("cache_home")
 
 
 def files_in(folder):

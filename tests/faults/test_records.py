@@ -263,8 +263,8 @@ def test_a_chapter_reads_its_own_records_without_the_library_that_checks(folder)
     """The interpreters of the chapters do not have it."""
     code = (
         "import sys; sys.modules['fastjsonschema'] = None\n"
-        "from pathlib import Path; from ffilab.measure.foreign import newest; from ffilab.measure.reading import "
-        "Reading\n"
+        "from pathlib import Path; from ffilab.measure.foreign import newest\n"
+        "from ffilab.measure.reading import Reading\n"
         f"session = Reading('loaders', newest(Path({str(folder)!r}), 'loaders'))\n"
         "print(len(session.timed('calls').blocks) > 0, 'fastjsonschema' in str(sys.modules.get('fastjsonschema')))"
     )

@@ -12,7 +12,7 @@ from ffilab.page.run_notebook import connected
 from ffilab.run import subprocesses
 from ffilab.run.paths import ROOT
 from tests.helpers import small
-from tests.helpers.environment import clean_environment
+from tests.helpers.environment import clean_environment, ran
 
 
 @pytest.fixture
@@ -34,8 +34,7 @@ def sweep(tree):
     """What the next run does first."""
     code = (
         "from ffilab import bootstrap; from ffilab.run import subprocesses; bootstrap.lock_folder(); "
-        "subprocesses.end_leftovers(); "
-        "from ffilab.page import execute; execute.sweep()"
+        "subprocesses.end_leftovers(); from ffilab.page import execute; execute.sweep()"
     )
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(tree)}
     subprocess.run([sys.executable, "-c", code], cwd=tree, check=True, env=environment)
@@ -141,11 +140,9 @@ def test_a_measurement_waits_for_the_one_of_another_clone(tmp_path):
 def test_a_verb_that_only_reads_says_that_a_measurement_is_running(tell, monkeypatch, tmp_path):
     tell(alone=None)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    command = [sys.executable, "-m", "ffilab", "judge", "nowhere"]
+    environment = clean_environment(PYTHONPATH=str(ROOT))
     with alone():
-        said = subprocess.run(
-            command, capture_output=True, text=True, env=clean_environment(PYTHONPATH=str(ROOT))
-        ).stderr.splitlines()
+        said = ran(sys.executable, "-m", "ffilab", "judge", "nowhere", env=environment).stderr.splitlines()
     assert "on this machine" in said[0]
     assert "nowhere" in said[-1]
 

@@ -4,6 +4,8 @@ import os
 import subprocess
 from pathlib import Path
 
+from ffilab.run import settings
+from ffilab.run.paths import ROOT
 from ffilab.setup import installed
 from ffilab.setup.catalogue import BY_LABEL
 
@@ -29,6 +31,11 @@ def clean_environment(**extra):
     """What a reader's shell has: nothing of pytest's, and no lock that `make test` holds."""
     dropped = ("FFILAB_", "PYTHON", "JUPYTER", "BUDGET", "KERNELS", "FROM", "MAKE", "MFLAGS", "PYTEST_XDIST")
     return {**{k: v for k, v in os.environ.items() if not k.startswith(dropped)}, **extra}
+
+
+def alone_here(**extra) -> dict[str, str]:
+    """What `python -m ffilab` of this tree needs besides; whoever else measures on this machine is not spoken of."""
+    return clean_environment(PYTHONPATH=str(ROOT), **settings.telling(alone=True), **extra)
 
 
 def for_reproducers(python: str | Path, cargo: Path) -> dict[str, str]:

@@ -90,21 +90,13 @@ def environment(cache_home: Path, mirror: Path, **more: str) -> dict[str, str]:
     )
 
 
-def start(sha256: str, surroundings: dict[str, str], **options) -> subprocess.Popen:
-    return subprocess.Popen(
-        [sys.executable, "-c", DRIVER, sha256],
-        env=surroundings,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        **options,
-    )
+def start(sha256: str, surroundings: dict[str, str]) -> subprocess.Popen:
+    command = [sys.executable, "-c", DRIVER, sha256]
+    return subprocess.Popen(command, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def build(sha256: str, surroundings: dict[str, str], **options) -> subprocess.CompletedProcess:
-    process = start(sha256, surroundings, **options)
-    said, errors = process.communicate(timeout=120)
-    return subprocess.CompletedProcess(process.args, process.returncode, said, errors)
+def build(sha256: str, surroundings: dict[str, str]) -> subprocess.CompletedProcess:
+    return ran(sys.executable, "-c", DRIVER, sha256, env=surroundings, timeout=120)
 
 
 def works(answer: subprocess.CompletedProcess) -> bool:

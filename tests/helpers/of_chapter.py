@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from ffilab.judge import ledger
 from ffilab.judge.estimates import Counted, Location, Share
 from ffilab.measure.case import Case, Outcome
 from ffilab.measure.lines import Writer
@@ -61,6 +62,11 @@ class Golden(Reading):
 
     def frame(self, title: str) -> pd.DataFrame:
         return self._frames[title] if title in self._frames else super().frame(title)
+
+
+def judged(session) -> dict[str, dict]:
+    """The ledger's rows of a run that passed its controls, by claim."""
+    return {row["id"]: row for row in ledger.judged(session, whatever_the_controls=True)}
 
 
 def about(value, error=0.005, n=20):

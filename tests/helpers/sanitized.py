@@ -53,10 +53,8 @@ def boundary(project, built, calls):
         if binding.project == project:
             m = arms.load(built, title)
             for signature in arms.SIGNATURES:
-                try:
+                with contextlib.suppress(AttributeError):  # a signature that this binding lacks
                     timeit.Timer(*arms.SIGNATURES[signature], globals={"m": m, "arms": arms}).timeit(20)
-                except AttributeError:
-                    pass  # a signature that this binding lacks
             for expression in calls:
                 evaluate.evaluate(built, title, expression)
             in_threads(m, project)
@@ -203,10 +201,8 @@ def objects(project, built):
     tool = next(title for title, said in model.tools().items() if said["module"] == f"objects_{project}")
     names = {**vars(model), "m": model.load(built, tool)}
     for statement, setup in (call for calls in model.CALLS.values() for call in calls.values()):
-        try:
+        with contextlib.suppress(AttributeError):  # a call that this binding lacks
             timeit.Timer(statement, setup, globals=names).timeit(20)
-        except AttributeError:
-            pass  # a call that this binding lacks
     for expression, _ in (question for questions in model.QUESTIONS.values() for question in questions.values()):
         model.answer(names["m"], expression)
 

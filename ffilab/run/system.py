@@ -1,0 +1,31 @@
+"""What the system shows of itself, in small files and by what programs print. Standard library only: `make doctor`
+imports this."""
+
+import platform
+import re
+import subprocess
+from pathlib import Path
+
+
+def read_text(path) -> str:
+    """The text of a small file of the system, stripped; empty if it cannot be read."""
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""
+
+
+def output(*command) -> str:
+    """What a program prints, stripped; empty if it is not here, or has no end."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=60).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+def cpu_model() -> str:
+    """Name of the processor, as the system gives it; on arm64, where Linux may not tell, what `lscpu` knows."""
+    for command in (("cat", "/proc/cpuinfo"), ("lscpu",), ("sysctl", "machdep.cpu.brand_string")):
+        if named := re.search(r"^(?:model name|machdep\S+)\s*: (.*)", output(*command), re.MULTILINE | re.IGNORECASE):
+            return named[1].strip()
+    return platform.processor() or platform.machine()
