@@ -182,6 +182,11 @@ def no_formula(cell):
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
 
 
+def finite(value):
+    """The same, with None for numbers that JSON does not know, however deep."""
+    return json.loads(json.dumps(value), parse_constant=lambda _: None)
+
+
 def write_files(static: Path, rows: list[dict]) -> None:
     """Put the page's figure, and the ledger as files to take away, into a folder of static files."""
     static.mkdir(parents=True, exist_ok=True)
@@ -189,5 +194,4 @@ def write_files(static: Path, rows: list[dict]) -> None:
         (static / f"ledger-{mode}.svg").write_bytes(drawn)
     as_table(rows).map(no_formula).to_csv(static / "ledger.csv", index=False)
     # Numbers that JSON does not know are left out.
-    finite = json.loads(json.dumps(rows), parse_constant=lambda _: None)
-    (static / "ledger.json").write_text(json.dumps(finite, indent=1, ensure_ascii=False))
+    (static / "ledger.json").write_text(json.dumps(finite(rows), indent=1, ensure_ascii=False))
