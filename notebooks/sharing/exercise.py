@@ -98,7 +98,9 @@ def check_growing(source: str, session: Session) -> list[str]:
         return said
     if not found["kept"]:
         return ["Not correct: what the reader held has changed."]
-    return [f"Not correct: lines are missing or out of place, {found['lost']} in all."] if found["lost"] else ["Correct."]
+    return (
+        [f"Not correct: lines are missing or out of place, {found['lost']} in all."] if found["lost"] else ["Correct."]
+    )
 
 
 def check_once(source: str, session: Session) -> list[str]:

@@ -260,7 +260,11 @@ def kept(runs: pd.DataFrame, delay: str) -> Location | str | None:
 
 @number("share of freed memory kept: as it is - purge delay 0", frame="purge delay")
 def kept_longer(runs: pd.DataFrame) -> Location | str | None:
-    return NO_LINUX if runs.empty else difference(*(chosen(runs, delay=delay).kept.to_numpy(float) for delay in ("as it is", "0")))
+    return (
+        NO_LINUX
+        if runs.empty
+        else difference(*(chosen(runs, delay=delay).kept.to_numpy(float) for delay in ("as it is", "0")))
+    )
 
 
 @number("ns of a block: purge delay 0 / as it is", frame="purge delay")
