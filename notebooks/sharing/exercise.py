@@ -38,7 +38,7 @@ LINES, ROUNDS, NUMBERS = 200, 5, 20_000
 
 def grown(source):
     """A reader's log: does who reads keep what it saw, and are the lines of two threads all there?"""
-    names, lost = {}, 0
+    names, lost, changed = {}, 0, 0
     exec(source, names)
     for _ in range(ROUNDS):
         log = names["Log"]()
@@ -53,7 +53,8 @@ def grown(source):
         text = bytes(log.data)
         lost += not text.startswith(kept + b"more;")
         lost += 2 * LINES - text.count(b"a;") - text.count(b"b;")
-    return {"kept": bytes(seen) == kept, "lost": lost}
+        changed += bytes(seen) != kept
+    return {"kept": not changed, "lost": lost}
 
 
 def shared_out(source):
