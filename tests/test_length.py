@@ -9,8 +9,8 @@ from ffilab.page.contents import PROOF, glued, split, tags
 from ffilab.run.paths import NOTEBOOKS
 
 # Words of a chapter, all its pages together. boundary has what five tools do with an exception of C++, outside three
-# builds and their batches.
-MOST = {"loaders": 1800, "boundary": 3225, "outside": 3200, "sharing": 3100}
+# builds and their batches, sharing the list "where do I look?" with its kept runs.
+MOST = {"loaders": 1800, "boundary": 3225, "outside": 3200, "sharing": 3600}
 # Of words, lines of code and pictures a minute.
 WORDS, LINES, SHOWN = 220, 20, 4 / 3
 

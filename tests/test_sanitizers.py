@@ -38,7 +38,8 @@ from ffilab.run.machine import compiler, cores_usable
 from ffilab.run.paths import NATIVE, ROOT
 from ffilab.setup import installed, native
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
-from tests.helpers import arrays_worker, balm_worker
+from notebooks.sharing import experiment as sharing
+from tests.helpers import arrays_worker, balm_worker, buffers_worker
 from tests.helpers.environment import clean_environment, ran, script
 
 pytestmark = pytest.mark.full
@@ -201,19 +202,29 @@ def commands_of(folder, project, label, runtime):
         commands = [shlex.split(line) for line in PROGRAMS[project]]
         place = out if (out / commands[0][0]).exists() else folder / "native" / project
         return [[place / name, *arguments] for name, *arguments in commands]
-    # The C++ library must be there when the sanitizer looks for what throws.
-    preloaded = f"LD_PRELOAD={runtime} {of_the_compiler('libstdc++.so.6')}"
     if everything := IN_CELLS.get(project):
-        given = ["case", source_of(everything=everything), "everything", json.dumps({"folder": str(out)})]
-        command = [WORKER, *given]
-    else:
-        calls = json.dumps([call for call in CALLS if call != LET_THROUGH.get(project)])
-        command = [INSTRUMENTED, project, NATIVE, out, calls]
-    return [["env", preloaded, installed.load(BY_LABEL[label]).python, "-s", *command]]
+        return [preloaded(runtime, label, called("everything", everything, folder=str(out)))]
+    calls = json.dumps([call for call in CALLS if call != LET_THROUGH.get(project)])
+    return [preloaded(runtime, label, [INSTRUMENTED, project, NATIVE, out, calls])]
+
+
+def called(name, function, **arguments):
+    """What has a worker call a function of a cell, or one beside it."""
+    return [WORKER, "case", source_of(**{name: function}), name, json.dumps(arguments)]
+
+
+def preloaded(runtime, label, command):
+    # The C++ library must be there when the sanitizer looks for what throws.
+    libraries = f"LD_PRELOAD={runtime} {of_the_compiler('libstdc++.so.6')}"
+    return ["env", libraries, installed.load(BY_LABEL[label]).python, "-s", *command]
 
 
 def run(folder, project, kind, label):
     """How each process ended, and the reports on the project's own code: (sanitizer, files in its stack, text)."""
+    return watched(folder, kind, label, commands_of(folder, project, label, runtime(kind)))
+
+
+def watched(folder, kind, label, commands):
     options = "halt_on_error=0 hard_rss_limit_mb=4000"
     environment = {
         "ASAN_OPTIONS": f"detect_leaks=0 {options}",
@@ -227,7 +238,7 @@ def run(folder, project, kind, label):
     # Shadow memory of ThreadSanitizer does not fit every address layout.
     fixed = instructions.fixed_addresses() if kind == THREADS else []
     ended, reports = set(), []
-    for command in commands_of(folder, project, label, runtime(kind)):
+    for command in commands:
         end, _, err = program([*fixed, *command], 120, environment, memory_bytes=None)
         if "unexpected memory mapping" in err:
             pytest.skip("its shadow memory does not fit this system's address randomisation, which stays on")
@@ -287,3 +298,37 @@ def test_each_sanitizer_would_find_a_mistake(kind, built):
             break
     assert located >= expected, (ended, reports)
     assert {tool for tool, _, _ in reports} == set(KINDS[kind])
+
+
+# What the chapter on sharing says of a buffer that changes while C reads it: by the sanitizer, what exports, what C
+# holds and what happens meanwhile. Empty: no report. Memory is seen with the GIL alone, where objects can come from
+# malloc.
+HELD, BARE = "the Py_buffer", "the pointer"
+FREED = "heap-use-after-free"
+BUFFERS = {
+    **{(MEMORY, kind, BARE, how): FREED for kind in sharing.EXPORTERS for how in ("resized", "dropped")},
+    **{(MEMORY, kind, HELD, "dropped"): "" for kind in sharing.EXPORTERS},
+    **{(MEMORY, kind, HELD, "resized"): "" for kind in ("bytearray", "array.array")},
+    **{(MEMORY, kind, HELD, "resized"): FREED for kind in ("ctypes array", "NumPy array")},
+    **{(THREADS, "array.array", holding, "written by C"): "data race" for holding in (BARE, HELD)},
+}
+
+
+@pytest.mark.parametrize("project", ["sharing/waiting"])
+@pytest.mark.parametrize(("kind", "exporter", "holding", "meanwhile"), BUFFERS)
+def test_of_a_buffer_that_changes_the_sanitizers_say_what_the_page_says(
+    project, kind, exporter, holding, meanwhile, built
+):
+    folder, label = built(project, kind, False), mistaken(kind)
+    given = {"folder": str(folder / "out")}
+    if kind == MEMORY:
+        given |= {"kind": exporter, "holding": holding, "meanwhile": meanwhile, "size": 1 << 16, "ms": 50}
+        scene = called("changed_while_read", sharing.changed_while_read, **given)
+    else:
+        scene = called("written_while_read", buffers_worker.written_while_read, keep=holding == HELD, **given)
+    ended, reports = watched(folder, kind, label, [preloaded(runtime(kind), label, scene)])
+    assert ended == {"ok"}
+    said = [text for tool, files, text in reports if "sharing_waiting.c" in files and tool in KINDS[kind]]
+    expected = BUFFERS[kind, exporter, holding, meanwhile]
+    assert bool(said) == bool(reports) == bool(expected), reports
+    assert all(expected in text for text in said)

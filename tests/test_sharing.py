@@ -9,10 +9,11 @@ import pytest
 
 from ffilab.judge.claims import declared
 from ffilab.judge.rules import NO, YES
+from ffilab.page import draw
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.boundary import experiment as boundary
 from notebooks.critical_sections import experiment as locks
-from notebooks.sharing import exercise, experiment, fragments, numbers
+from notebooks.sharing import exercise, experiment, figures, fragments, numbers
 from tests.helpers.of_chapter import about, counted, result_of, rows_of
 
 SCALE, BUILT = {"scale": experiment.SCALE}, {"built": experiment.BUILT}
@@ -40,6 +41,28 @@ def test_the_manual_is_right_on_how_objects_are_counted():
     assert deferring[GIL]["a tracked object"] == deferring[FREE_THREADED]["again"] == 0
     assert [result_of(label, experiment.interned, {})["survives"] for label in (GIL, FREE_THREADED)] == [0, 1]
     assert [result_of(label, experiment.sizes, {})["None"] for label in (GIL, FREE_THREADED)] == [16, 32]
+
+
+def test_what_another_thread_has_read_is_freed_by_a_collection():
+    at_once = {"MIMALLOC_PURGE_DELAY": "0"}
+    for kind in experiment.KINDS:
+        found = result_of(FREE_THREADED, experiment.storage_kept, {"kind": kind, **BUILT}, environment=at_once)
+        assert found["cleared"] > 0.5 > found["collected"], kind
+
+
+def test_an_undeclared_module_turns_the_gil_on_unless_it_is_forbidden():
+    seen = {
+        setting: result_of(FREE_THREADED, experiment.undeclared_import, {"setting": setting, **BUILT})
+        for setting in experiment.SETTINGS
+    }
+    assert seen["no setting"] == {"gil": 1, "warnings": 1}
+    assert (seen["PYTHON_GIL=0"]["gil"], seen["PYTHON_GIL=1"]["gil"]) == (0, 1)
+
+
+def test_every_step_of_the_guide_has_a_kept_run_of_scale():
+    said = figures.scale_said()
+    assert len(said) == len(figures.STEPS) + 1
+    assert not said["it said"].str.contains(draw.NOT_MEASURED).any()
 
 
 def test_constants_are_immortal_from_bytecode():

@@ -1,11 +1,14 @@
 """Sharing, who waits for whom: what is safe loses nothing, on every build; numbers count processes. No test asserts a
 speed, and what is unsafe is no business of a test."""
 
+from types import SimpleNamespace
+
 import pandas as pd
 import pytest
 
 from ffilab.judge.estimates import Share
 from ffilab.setup.catalogue import FREE_THREADED, GIL
+from notebooks.sharing import exercise, fragments
 from notebooks.sharing import experiment as e
 from notebooks.sharing import numbers_waiting as numbers
 from tests.helpers.of_chapter import result_of
@@ -20,7 +23,7 @@ def played(label, function, **arguments):
 
 @PAIR
 def test_what_locks_both_loses_no_update(label):
-    lost = {row["outer"]: row["lost"] for row in played(label, e.lost_updates, ns=20_000_000)}
+    lost = {row["outer"]: row["lost"] for row in played(label, e.lost_updates, ways=[*e.OUTER], ns=20_000_000)}
     del lost["nested"]
     assert lost == dict.fromkeys(lost, 0)
 
@@ -60,6 +63,30 @@ def test_only_what_is_traversed_is_collected(label, kind, left):
     assert played(label, e.cycles_left, kind=kind, count=10) == {"left": left, "garbage": 0}
 
 
+@PAIR
+def test_what_says_that_it_may_is_imported_in_another_interpreter(label):
+    given = {"libraries": f"{e.BUILT}/boundary", "part": None}
+    allowed = result_of(label, e.imported_elsewhere, given | {"module": "boundary_c_api"})
+    refused = result_of(label, e.imported_elsewhere, given | {"module": "boundary_nanobind"})
+    assert allowed["said"] == e.ANSWERS_THERE
+    assert "does not support loading in subinterpreters" in refused["said"]
+
+
+# ---- the exercises ----
+
+
+def test_a_log_that_keeps_its_buffer_is_refused_and_one_that_puts_a_new_one_there_is_not():
+    log = "class Log:\n    data = b'first;'\ndef add(log, line):\n    "
+    assert result_of(FREE_THREADED, exercise.grown, {"source": log + "pass"})["lost"] > 0
+    changed = log.replace("b'first;'", "bytearray(b'first;')") + "log.data[0:1] = b'x'"
+    assert not result_of(FREE_THREADED, exercise.grown, {"source": changed})["kept"]
+
+
+def test_numbers_that_come_twice_or_never_are_counted():
+    twice = "def share_out(numbers):\n    return range(20_000)"
+    assert result_of(FREE_THREADED, exercise.shared_out, {"source": twice})["wrong"] == exercise.ROUNDS * 20_000
+
+
 # ---- numbers, of made-up records ----
 
 
@@ -85,3 +112,16 @@ def test_a_thread_that_never_got_in_is_a_result():
         for one in (True, False)
     ]
     assert numbers.left(pd.DataFrame(rows), interpreter=GIL).at().value == 0
+
+
+def test_bindings_are_listed_by_where_another_interpreter_imports_them():
+    said = {"C API": (e.ANSWERS_THERE, e.ANSWERS_THERE), "PyO3": ("no", e.ANSWERS_THERE), "Cython": ("no", "no")}
+    rows = [
+        {"binding": binding, "interpreter": label, "said": each}
+        for binding, both in said.items()
+        for label, each in zip((GIL, FREE_THREADED), both)
+    ]
+    session = SimpleNamespace(frame=lambda _: pd.DataFrame(rows))
+    listed = fragments.elsewhere(session)
+    assert listed == "wherever it was tried: C API; on one build only: PyO3; nowhere: Cython"
+    assert numbers.elsewhere(pd.DataFrame(rows), interpreter=GIL) == Share(1, 3)

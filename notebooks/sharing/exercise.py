@@ -1,13 +1,16 @@
-"""The exercise of the chapter "Sharing": threads that share a configuration. Its self-check."""
+"""The exercises of the chapter "Sharing": a configuration, a log and an iterator that threads share. Their
+self-checks."""
 
+import functools
 import time
 import timeit
+from collections.abc import Callable
 
 from ffilab.measure.case import Case
 from ffilab.measure.session import Session
 from ffilab.run.errors import UserError
 from ffilab.setup.catalogue import FREE_THREADED
-from native.threads import rate
+from native.threads import rate, together
 from notebooks.sharing.experiment import MILLISECONDS
 
 SECONDS, WANTED = 20, 1.5
@@ -28,26 +31,95 @@ def served(source, milliseconds):
     return {"right": right, "gain": found["together"] / found["alone"]}
 
 
-def tried(source: str) -> dict:
+# ---- who waits for whom ----
+
+LINES, ROUNDS, NUMBERS = 200, 5, 20_000
+
+
+def grown(source):
+    """A reader's log: does who reads keep what it saw, and are the lines of two threads all there?"""
+    names, lost, changed = {}, 0, 0
+    exec(source, names)
+    for _ in range(ROUNDS):
+        log = names["Log"]()
+        seen = memoryview(log.data)
+        kept = bytes(seen)
+
+        def adding(mark, log=log):
+            return lambda: [names["add"](log, mark) for _ in range(LINES)]
+
+        names["add"](log, b"more;")
+        together([adding(b"a;"), adding(b"b;")])
+        text = bytes(log.data)
+        lost += not text.startswith(kept + b"more;")
+        lost += 2 * LINES - text.count(b"a;") - text.count(b"b;")
+        changed += bytes(seen) != kept
+    return {"kept": not changed, "lost": lost}
+
+
+def shared_out(source):
+    """A reader's way to share an iterator: how many numbers came twice or never?"""
+    names, wrong = {}, 0
+    exec(source, names)
+    for _ in range(ROUNDS):
+        numbers, got = iter([*range(NUMBERS)]), []
+        together(2 * [lambda numbers=numbers, got=got: got.append(names["share_out"](numbers))])
+        came = sorted([*got[0], *got[1]])
+        wrong += len(came) - len(set(came)) + NUMBERS - len(set(came))
+    return {"wrong": wrong}
+
+
+# ---- what is said ----
+
+
+def tried(source: str, function: Callable, fixed: dict) -> dict:
     """What becomes of the reader's code in a process of its own."""
-    case = Case(FREE_THREADED, served, {"source": source}, {"milliseconds": MILLISECONDS}, timeout_s=SECONDS)
-    outcome = case.run()
+    outcome = Case(FREE_THREADED, function, {"source": source}, fixed, timeout_s=SECONDS).run()
     return {"ended": outcome.ended, "error": outcome.error.strip(), "result": outcome.result}
 
 
-def check(source: str, session: Session) -> list[str]:
-    """What to say of the reader's code."""
+def run(source: str, session: Session, title: str, function: Callable, **fixed) -> tuple[dict, list[str]]:
+    """What a process says of the reader's code; or what to say if it says nothing."""
     try:
-        found = session.observe("exercise: a shared configuration", tried, source)
+        found = session.observe(f"exercise: {title}", functools.partial(tried, function=function, fixed=fixed), source)
     except UserError:
-        return ["Not run: this page is made from records, and they hold no run of this code. Try it in JupyterLab."]
+        said = "Not run: this page is made from records, and they hold no run of this code. Try it in JupyterLab."
+        return {}, [said]
     if found["ended"] == "timeout":
-        return [f"No end within {SECONDS} s."]
+        return {}, [f"No end within {SECONDS} s."]
     if found["result"] is None:
-        return [f"It stopped with an error: {(found['error'].splitlines() or [found['ended']])[-1]}"]
-    if not found["result"]["right"]:
+        return {}, [f"It stopped with an error: {(found['error'].splitlines() or [found['ended']])[-1]}"]
+    return found["result"], []
+
+
+def check_growing(source: str, session: Session) -> list[str]:
+    """What to say of the reader's log."""
+    found, said = run(source, session, "a log that grows", grown)
+    if not found:
+        return said
+    if not found["kept"]:
+        return ["Not correct: what the reader held has changed."]
+    return (
+        [f"Not correct: lines are missing or out of place, {found['lost']} in all."] if found["lost"] else ["Correct."]
+    )
+
+
+def check_once(source: str, session: Session) -> list[str]:
+    """What to say of the reader's way to share an iterator."""
+    found, said = run(source, session, "each number once", shared_out)
+    if not found:
+        return said
+    return [f"Not correct: {found['wrong']} numbers came twice or never."] if found["wrong"] else ["Correct."]
+
+
+def check(source: str, session: Session) -> list[str]:
+    """What to say of the reader's configuration."""
+    result, said = run(source, session, "a shared configuration", served, milliseconds=MILLISECONDS)
+    if not result:
+        return said
+    if not result["right"]:
         return ["Not correct: the answers for 100, 100.5 and 101 are to be True, False, False."]
-    gain = found["result"]["gain"]
+    gain = result["gain"]
     lines = ["Correct.", f"Two threads did {gain:.2f} times the work of one, in one run."]
     if gain < WANTED:
         lines.append("They still share something, or the machine was busy. What does each pass fetch?")

@@ -5,6 +5,7 @@ import pandas as pd
 from ffilab.judge.numbers import numbers_of
 from ffilab.measure.session import Session
 from ffilab.page import draw
+from ffilab.run.paths import ROOT, read_json
 from ffilab.setup.catalogue import FREE_THREADED
 from notebooks.boundary import experiment as boundary
 from notebooks.sharing import experiment as e
@@ -119,3 +120,36 @@ def threads(session: Session) -> pd.DataFrame:
             for bytecode in e.BYTECODE
         ]
     )
+
+
+# Each step of "where do I look?", and its specimen among those of `ffilab scale`'s study.
+STEPS = {
+    "Is the GIL on?": "a module that turns the GIL on",
+    "Two cores for you?": "arithmetic",
+    "Is it a count?": "list item",
+    "A count of what?": "seven objects of a ctypes call",
+    "A lock of a library?": "random numbers of the C library",
+    "A line of memory?": "two numbers of C on one cache line",
+}
+NOT_SEEN = "It lets each thread run before it counts, so it sees nothing of them: time them yourself."
+
+
+def scale_said() -> pd.DataFrame:
+    """What `ffilab scale` said of each step's specimen, in the newest run of the study that is kept."""
+    newest = {session["part"]: session for session in read_json(ROOT / "book" / "evidence" / "scale.json")}
+    kept = {run["name"]: run for run in newest["idle"]["runs"]} if "idle" in newest else {}
+    rows = [{"ask": ask, "specimen": name, **said_of(kept.get(name))} for ask, name in STEPS.items()]
+    rows.append({"ask": "The first calls alone?", "specimen": "a new thread", "it said": NOT_SEEN})
+    return pd.DataFrame(rows).fillna("")
+
+
+def said_of(run: dict | None) -> dict[str, str]:
+    """Its words for one specimen, its ratio of two threads over one, and what it found to help."""
+    if run is None:
+        return {"it said": draw.NOT_MEASURED}
+    kinds = " and ".join(run["kinds"]) if run["verdict"] == "held back" else ""
+    names = ", ".join(name for name, _ in run["culprits"])
+    helped = ", ".join(how for how, _, is_enough in run["cures"] if is_enough)
+    said = f"{run['verdict']}: {kinds}" if kinds else run["verdict"]
+    ratio = "{:.2f} [{:.2f}, {:.2f}]".format(*run["ratio"])
+    return {"it said": f"{said} ({names})" if names else said, RATIO: ratio, "what helped": helped}

@@ -9,9 +9,10 @@ from ffilab.judge.processes import chosen
 from ffilab.measure.session import Session
 from ffilab.page import draw
 from ffilab.setup.catalogue import FREE_THREADED
+from notebooks.boundary import experiment as boundary
 from notebooks.sharing import experiment as e
 from notebooks.sharing.figures import quantity
-from notebooks.sharing.numbers_waiting import BUFFERS, PAIR, STAYS, outcome
+from notebooks.sharing.numbers_waiting import BUFFERS, ELSEWHERE, PAIR, STAYS, outcome
 
 
 def counted(session: Session, name: str) -> str:
@@ -23,8 +24,8 @@ def counted(session: Session, name: str) -> str:
 def lost_table(session: Session) -> pd.DataFrame:
     rows = []
     for outer in e.OUTER:
-        lost = {label: counted(session, f"processes that lose updates: {outer}, {label}") for label in PAIR}
-        rows.append({"outside": outer, **lost})
+        lost = counted(session, f"processes that lose updates: {outer}, {FREE_THREADED}")
+        rows.append({"outside": outer, "lost updates": lost})
     return pd.DataFrame(rows)
 
 
@@ -73,8 +74,8 @@ def pauses_table(session: Session) -> pd.DataFrame:
     rows = []
     for live in e.LIVE:
         row = {"objects alive": f"{live:,}"}
-        for label, what in itertools.product(PAIR, ("pause", "collection")):
-            row[f"{what}, {label}"] = quantity(session, f"ms of a {what}: {live} alive, {label}")
+        for what in ("pause", "collection"):
+            row[what] = quantity(session, f"ms of a {what}: {live} alive, {FREE_THREADED}")
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -83,8 +84,8 @@ def stays_table(session: Session) -> pd.DataFrame:
     rows = []
     for words in STAYS:
         row = {"each call stays for": words}
-        for label, how in itertools.product(PAIR, ("attached", "detached")):
-            row[f"{how}, {label}"] = quantity(session, f"ms of a collection beside calls of {words}, {how}, {label}")
+        for how in ("attached", "detached"):
+            row[how] = quantity(session, f"ms of a collection beside calls of {words}, {how}, {FREE_THREADED}")
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -102,4 +103,17 @@ def interpreters_table(session: Session) -> pd.DataFrame:
         {"what": what, **{label: quantity(session, name.format(label=label)) for label in PAIR}}
         for what, name in names.items()
     ]
+    return pd.DataFrame(rows)
+
+
+def elsewhere_table(session: Session) -> pd.DataFrame:
+    """What becomes of each binding in another interpreter, on each build."""
+    runs, rows = session.frame(ELSEWHERE), []
+    for binding in [name for name in boundary.BINDINGS if name in set(runs.binding)]:
+        row = {"binding": binding}
+        for label in PAIR:
+            children = chosen(runs, binding=binding, interpreter=label)
+            said = children.said.where(children.ended == "ok", children.ended)
+            row[label] = said.iloc[0].replace("ImportError", "refused") if len(said) else draw.NOT_MEASURED
+        rows.append(row)
     return pd.DataFrame(rows)

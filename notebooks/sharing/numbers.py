@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from ffilab.judge.estimates import Counted, Estimate, Interval, Location
+from ffilab.judge.estimates import Counted, Estimate, Interval, Location, Share
 from ffilab.judge.numbers import Declarations
 from ffilab.judge.processes import chosen, difference, interval_of, location, ratio
 from ffilab.measure.session import Session
@@ -21,7 +21,7 @@ APART, SIDE_BY_SIDE, READER = "numbers apart", "objects side by side", "a reader
 LINE_BREAK = "a line break"
 FIRST, COPIES = "first calls", "copies of bytecode"
 OF_BINDINGS = {"binding": tuple(boundary.BINDINGS)}
-OF_CALLED = {"binding": e.CALLED}
+NO_LINUX = "the memory of a process is read on Linux alone"
 ANSWERS = ("a tracked object", "again", "an untracked object", "freed when dropped", "freed by the collector")
 number = Declarations(numbers_waiting.number)
 
@@ -39,21 +39,28 @@ number("two threads of the calibration / one", frame=AT_ONCE, two_cores=True)(tw
     "call of {binding}, {how}: two threads / one",
     of=of_threads(CALLS),
     two_cores=True,
-    over=OF_CALLED | {"how": e.HOW["call"]},
+    over={"binding": e.CALLED, "how": (e.AS_IT_IS,)},
+    what="call",
+)
+@number(
+    "call of {binding}, {how}: two threads / one",
+    of=of_threads(CALLS),
+    two_cores=True,
+    over={"binding": e.PLAIN, "how": (e.DEFERRED,)},
     what="call",
 )
 @number(
     "new object of {binding}, {how}: two threads / one",
     of=of_threads(CALLS),
     two_cores=True,
-    over=OF_CALLED | {"how": (e.AS_IT_IS,)},
+    over={"binding": e.MAKERS, "how": (e.AS_IT_IS,)},
     what="new object",
 )
 @number(
     "new object of {binding}, {how}: two threads / one",
     of=of_threads(CALLS),
     two_cores=True,
-    over={"binding": (e.BY_HAND,), "how": (e.IMMORTAL,)},
+    over={"binding": ("C API",), "how": (e.IMMORTAL,)},
     what="new object",
 )
 @number(
@@ -193,8 +200,8 @@ def unspecialised(runs: pd.DataFrame) -> Estimate | None:
     frame=COPIES,
     over={"when": ("added", "left", "again", "bytecode"), "copies": tuple(e.BYTECODE)},
 )
-def bytes_a_function(runs: pd.DataFrame, when: str, copies: str) -> Interval | None:
-    return interval_of(runs, when, copies=copies)
+def bytes_a_function(runs: pd.DataFrame, when: str, copies: str) -> Interval | str | None:
+    return interval_of(runs, when, copies=copies) if len(runs) else NO_LINUX
 
 
 # ---- what the manual says ----
@@ -247,16 +254,46 @@ def kinds_in_the_manual(runs: pd.DataFrame, way: str) -> Counted | None:
 @number(
     "share of freed memory kept, MIMALLOC_PURGE_DELAY {delay}", frame="purge delay", over={"delay": ("as it is", "0")}
 )
-def kept(runs: pd.DataFrame, delay: str) -> Location | None:
-    return location(chosen(runs, delay=delay).kept.to_numpy(float))
+def kept(runs: pd.DataFrame, delay: str) -> Location | str | None:
+    return NO_LINUX if runs.empty else location(chosen(runs, delay=delay).kept.to_numpy(float))
 
 
 @number("share of freed memory kept: as it is - purge delay 0", frame="purge delay")
-def kept_longer(runs: pd.DataFrame) -> Location | None:
-    return difference(*(chosen(runs, delay=delay).kept.to_numpy(float) for delay in ("as it is", "0")))
+def kept_longer(runs: pd.DataFrame) -> Location | str | None:
+    return (
+        NO_LINUX
+        if runs.empty
+        else difference(*(chosen(runs, delay=delay).kept.to_numpy(float) for delay in ("as it is", "0")))
+    )
 
 
 @number("ns of a block: purge delay 0 / as it is", frame="purge delay")
-def purging_costs(runs: pd.DataFrame) -> Estimate | None:
+def purging_costs(runs: pd.DataFrame) -> Estimate | str | None:
+    if runs.empty:
+        return NO_LINUX
     none, as_it_is = (chosen(runs, delay=delay).ns.to_numpy(float) for delay in ("0", "as it is"))
     return ratio(none, as_it_is)
+
+
+@number(
+    "processes that keep the storage of {kind}, {when}",
+    frame="storage of lists and dicts",
+    over={"kind": e.KINDS, "when": ("cleared", "collected")},
+)
+def storage_kept(runs: pd.DataFrame, kind: str, when: str) -> Share | str:
+    """Processes that keep more than half of what lists or dicts had stored."""
+    if runs.empty:
+        return NO_LINUX
+    part = chosen(runs, kind=kind)
+    return Share(int((part[when].astype(float) > 0.5).sum()), len(part))
+
+
+@number(
+    "an undeclared module, {setting}: {answer}",
+    frame="an undeclared module",
+    over={"setting": tuple(e.SETTINGS), "answer": {"the GIL is on": {"what": "gil"}, "warnings": {"what": "warnings"}}},
+)
+def undeclared(runs: pd.DataFrame, setting: str, what: str) -> Counted | None:
+    """What was seen after its import: 1 or 0, over processes."""
+    part = chosen(runs, setting=setting)
+    return Counted(float(part[what].mean())) if len(part) else None

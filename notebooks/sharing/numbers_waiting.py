@@ -17,8 +17,9 @@ ATTACH, CYCLES, INTERPRETERS, MODULES = (
     "interpreters",
     "standard modules",
 )
+ELSEWHERE = "bindings in another interpreter"
 PAIR = (GIL, FREE_THREADED)
-OF_PAIR = {"interpreter": PAIR}
+OF_PAIR, WITH_GIL, WITHOUT = ({"interpreter": labels} for labels in (PAIR, (GIL,), (FREE_THREADED,)))
 OF_FAIR = {"lock": e.FAIR_LOCKS, "holder": e.HOLDERS}
 number = Declarations()
 
@@ -38,13 +39,19 @@ ELEMENTS = {"one element": {"elements": 1}, "two elements": {"elements": 2}}
 @number(
     "processes that lose updates: {outer}, {interpreter}",
     frame=NESTED,
-    over=OF_PAIR | {"outer": [*e.OUTER]},
+    over=WITHOUT | {"outer": [*e.OUTER]},
+    column="lost",
+)
+@number(
+    "processes that lose updates: {outer}, {interpreter}",
+    frame=NESTED,
+    over=WITH_GIL | {"outer": ["nested"]},
     column="lost",
 )
 @number(
     "processes that lose additions: {words}, {interpreter}",
     frame=ARRAY,
-    over=OF_PAIR | {"words": ELEMENTS},
+    over=WITHOUT | {"words": ELEMENTS},
     column="lost",
 )
 @number(
@@ -76,18 +83,19 @@ def happening(runs: pd.DataFrame, column: str, **which) -> Share | None:
     return Share(int((times > 0).sum()), len(times)) if len(times) else None
 
 
-@number("a section taken twice / a recursive pthread mutex, {interpreter}", frame=TWICE, over=OF_PAIR)
+@number("a section taken twice / a recursive pthread mutex, {interpreter}", frame=TWICE, over=WITHOUT)
 def twice(runs: pd.DataFrame, interpreter: str) -> Estimate | None:
     return ratio(*(values(runs, column, interpreter=interpreter) for column in ("section", "recursive")))
 
 
 @number(
-    "a lock taken twice, ns: {column}, {interpreter}", frame=TWICE, over=OF_PAIR | {"column": ("section", "recursive")}
+    "a lock taken twice, ns: {column}, {interpreter}", frame=TWICE, over=WITHOUT | {"column": ("section", "recursive")}
 )
 @number(
-    "ms of a collection: {live} alive, {interpreter}", frame=PAUSE, over=OF_PAIR | {"live": e.LIVE}, column="collect"
+    "ms of a collection: {live} alive, {interpreter}", frame=PAUSE, over=WITHOUT | {"live": e.LIVE}, column="collect"
 )
-@number("ms of a pause: {live} alive, {interpreter}", frame=PAUSE, over=OF_PAIR | {"live": e.LIVE}, column="gap")
+@number("ms of a pause: {live} alive, {interpreter}", frame=PAUSE, over=WITHOUT | {"live": e.LIVE}, column="gap")
+@number("ms of a pause: {live} alive, {interpreter}", frame=PAUSE, over=WITH_GIL | {"live": e.LIVE[-1:]}, column="gap")
 @number("ms to create an interpreter, {interpreter}", frame=INTERPRETERS, over=OF_PAIR, column="create_ms")
 @number("KiB of an interpreter, {interpreter}", frame=INTERPRETERS, over=OF_PAIR, column="kib")
 @number("ns to pass: {column}, {interpreter}", frame=INTERPRETERS, over=OF_PAIR | {"column": e.CROSSING})
@@ -174,7 +182,7 @@ def stayed(runs: pd.DataFrame, column: str, interpreter: str, ms: float, attache
     "ms longer beside attached calls of {words}, {interpreter}",
     frame=BESIDE,
     two_cores=True,
-    over=OF_PAIR | {"words": STAYS},
+    over=WITHOUT | {"words": STAYS},
 )
 def longer(runs: pd.DataFrame, interpreter: str, ms: float) -> Location | None:
     """What a collection takes beside calls that stay attached, less beside detached ones."""
@@ -185,20 +193,20 @@ def longer(runs: pd.DataFrame, interpreter: str, ms: float) -> Location | None:
     "ms of a collection beside calls of {words}, {how}, {interpreter}",
     frame=BESIDE,
     two_cores=True,
-    over=OF_PAIR | {"words": STAYS, "how": {"attached": {"attached": True}, "detached": {"attached": False}}},
+    over=WITHOUT | {"words": STAYS, "how": {"attached": {"attached": True}, "detached": {"attached": False}}},
 )
 def beside(runs: pd.DataFrame, **which) -> Location | None:
     return location(stayed(runs, "collect", **which))
 
 
-@number("passes beside collections / alone, {interpreter}", frame=ATTACH, two_cores=True, over=OF_PAIR)
+@number("passes beside collections / alone, {interpreter}", frame=ATTACH, two_cores=True, over=WITHOUT)
 def left(runs: pd.DataFrame, interpreter: str) -> Estimate | None:
     if runs.empty:
         return None
     return ratio(*(values(runs[runs.collecting == one], "passes", interpreter=interpreter) for one in (True, False)))
 
 
-@number("ms of the longest attach beside collections, {interpreter}", frame=ATTACH, two_cores=True, over=OF_PAIR)
+@number("ms of the longest attach beside collections, {interpreter}", frame=ATTACH, two_cores=True, over=WITHOUT)
 def longest(runs: pd.DataFrame, interpreter: str) -> Location | None:
     return None if runs.empty else location(values(runs[runs.collecting], "longest", interpreter=interpreter))
 
@@ -207,3 +215,10 @@ def longest(runs: pd.DataFrame, interpreter: str) -> Location | None:
 def modules(runs: pd.DataFrame, interpreter: str) -> Estimate | None:
     found = values(runs, "refused", interpreter=interpreter)
     return exact(found.max()) if len(found) else None
+
+
+@number("bindings that answer in another interpreter, {interpreter}", frame=ELSEWHERE, over=OF_PAIR)
+def elsewhere(runs: pd.DataFrame, interpreter: str) -> Share | None:
+    """Bindings of this book that are imported there and answer, of those that were built."""
+    part = chosen(runs, interpreter=interpreter)
+    return Share(int((part.said == e.ANSWERS_THERE).sum()), len(part)) if len(part) else None

@@ -15,6 +15,7 @@ import socket
 import sys
 import sysconfig
 import threading
+import time
 import timeit
 
 THREADS = 3
@@ -112,6 +113,37 @@ def shared_state(built):
             together([lambda: increment(variant, 200, THREADS, 10_000_000, calls.Visit())] * THREADS)  # noqa: B023
     together([lambda: [module.ticket() for _ in range(100)]] * THREADS)
     module.first_strong([1.5]), module.sum_locked({1: 1.5}), module.reset(), module.value()
+
+
+def neighbours(built):
+    """Each thread writes to a line of its own, or atomically."""
+    native = extension(built, "neighbours")
+    row = native.Row(64)
+    for piece in ("plain", "relaxed atomic", "read"):
+        slots = [0] * THREADS if piece == "relaxed atomic" else [8 * number for number in range(THREADS)]
+        together([lambda slot=slot: native.run(piece, row, slot, 200) for slot in slots])  # noqa: B023
+    together([lambda: native.count(row, 200)] * THREADS)
+    native.counted_per_thread(type(row)), native.counted_per_thread(neighbours.__code__), len(row), row[0]
+
+
+def waiting(built):
+    """What locks both, elements of one's own, and strong references; what is unsafe is asked by name."""
+    native = extension(built, "sharing_waiting")
+    for outer, other in {"both at once": "section", "PyMutex outside": "PyMutex", "POSIX outside": "POSIX"}.items():
+        pair = native.Guarded(), native.Guarded()
+        together([lambda how=how: native.update(how, *pair, 3, 2_000_000) for how in (outer, "in the way", other)])  # noqa: B023
+        native.twice(pair[0], False, 100), native.twice(pair[0], True, 100), pair[0].value
+    for lock in ("PyMutex", "critical section", "pthread mutex", "std::mutex"):
+        one = native.Guarded()
+        together([lambda: native.take(lock, one, THREADS, 2_000_000, 20, lambda: None)] * THREADS)  # noqa: B023
+    numbers = array.array("q", bytes(8 * THREADS))
+    together([lambda index=index: native.add(numbers, 200, index) for index in range(THREADS)])
+    shared = [1.5]
+    together([lambda: native.borrow(shared, True, time.monotonic_ns() + 2_000_000)] * 2)
+    native.read_twice([bytearray(100)], True, 1), native.stay(1000, True), native.stay(1000, False)
+    for kind in (native.Plain, native.Traversed):
+        kind().hold(print)
+    native.alive()
 
 
 def gil_wait(built):
@@ -240,7 +272,7 @@ def outside(name, built):
 
 
 LIBRARIES = {"arenas": arenas, "convoy": convoy, "loaders": loaders, "measuring": measuring, "races": races}
-EXTENSIONS = {one.__name__: one for one in (lock_pieces, shared_state, gil_wait, detach_attach)}
+EXTENSIONS = {one.__name__: one for one in (lock_pieces, shared_state, gil_wait, detach_attach, neighbours, waiting)}
 
 
 def main():
