@@ -364,7 +364,7 @@ def explained(arms: Arms, those: Sequence[Suspect], parked: Parked | None, threa
     if better(arms, EVERYTHING, known(arms)):
         found = [*found, Culprit(UNSEEN, COUNTS)]
     if not unexplained(arms, threads) or by_copies(arms, those, threads):
-        return found
+        return found or [Culprit("the rest", UNKNOWN)]
     locks = of_locks(arms, those)
     if locks:
         # Whoever waits for its lock counts it, too.

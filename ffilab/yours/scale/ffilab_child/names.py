@@ -13,6 +13,7 @@ from .objects import reachable
 MOST, DEPTH, ITEMS = 600, 4, 40
 ATOMS = (int, float, complex, str, bytes, bool, type(None), type(...))
 CALLED = ("__init__", "__new__", "__call__", "__enter__", "__exit__", "__getitem__", "__setitem__", "_type_")
+CALLED += ("__match_args__",)
 REPR = reprlib.Repr()
 # Of what is cut in the middle of an address no other process would have the same.
 REPR.maxother = REPR.maxstring = 120
@@ -83,12 +84,7 @@ def inside(thing, name, used):
         yield type(thing).__qualname__, type(thing)
         if isinstance(thing, types.MethodType):
             yield f"{name}.__func__", thing.__func__
-        try:
-            its = object.__getattribute__(thing, "__dict__")
-        except AttributeError:
-            its = {}
-        if isinstance(its, dict):
-            yield from ((f"{name}.{word}", value) for word, value in list(its.items()))
+        yield from attributes(thing, name, used)
         slots = (word for kind in type(thing).__mro__ for word in slots_of(kind))
         for word in (*INSIDE, *slots):
             try:
@@ -100,6 +96,20 @@ def inside(thing, name, used):
                 yield f"{short(other)} in {name}", other
 
 
+def attributes(thing, name, used):
+    """The attributes of its own that code names. Its `__dict__` would have them all, and is made for whoever asks for it:
+    from then on other code runs, under another lock (Objects/dictobject.c, `_PyObject_MaterializeManagedDict`)."""
+    held = {id(other) for other in gc.get_referents(thing)}
+    of_class = {word for kind in type(thing).__mro__ for word in vars(kind)}
+    for word in sorted(used - of_class):
+        try:
+            value = object.__getattribute__(thing, word)
+        except Exception:
+            continue
+        if id(value) in held:
+            yield f"{name}.{word}", value
+
+
 def slots_of(kind):
     """The names of `__slots__` of one class."""
     slots = vars(kind).get("__slots__", ())
@@ -108,7 +118,15 @@ def slots_of(kind):
 
 def walk(loop):
     """What the statement reaches, by name, those nearest to it first."""
-    found, seen, used, queue = {}, {id(loop)}, set(), [(loop, "ffilab_loop", 0)]
+    used = set()
+    # The names that functions use are known behind the first walk.
+    walked(loop, used)
+    return walked(loop, used)
+
+
+def walked(loop, used):
+    """The same by the names that are known; adds those that it meets."""
+    found, seen, queue = {}, {id(loop)}, [(loop, "ffilab_loop", 0)]
     for thing, name, depth in queue:
         for word, other in inside(thing, name, used):
             if id(other) in seen or other is loop:
