@@ -97,8 +97,8 @@ def inside(thing, name, used):
 
 
 def attributes(thing, name, used):
-    """The attributes of its own that code names. Its `__dict__` would have them all, and is made for whoever asks for it:
-    from then on other code runs, under another lock (Objects/dictobject.c, `_PyObject_MaterializeManagedDict`)."""
+    """The attributes of its own that code names. Its `__dict__` has them all, but is made when it is asked for: then
+    other code runs, under another lock (Objects/dictobject.c, `_PyObject_MaterializeManagedDict`)."""
     held = {id(other) for other in gc.get_referents(thing)}
     of_class = {word for kind in type(thing).__mro__ for word in vars(kind)}
     for word in sorted(used - of_class):
