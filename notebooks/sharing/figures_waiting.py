@@ -46,7 +46,7 @@ def fair_table(session: Session) -> pd.DataFrame:
     columns = {
         "share of the slower": "share of the slower thread",
         "longest wait, µs": "longest wait, µs",
-        "one take in 1000 waits, µs": "wait of one take in 1000, µs",
+        "wait of one take in 1000, µs": "wait of one take in 1000, µs",
     }
     rows = []
     for lock, holder in itertools.product(e.FAIR_LOCKS, e.HOLDERS):

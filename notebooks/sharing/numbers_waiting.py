@@ -100,8 +100,6 @@ def twice(runs: pd.DataFrame, interpreter: str) -> Estimate | None:
 @number("KiB of an interpreter, {interpreter}", frame=INTERPRETERS, over=OF_PAIR, column="kib")
 @number("ns to pass: {column}, {interpreter}", frame=INTERPRETERS, over=OF_PAIR | {"column": e.CROSSING})
 @number("share of the slower thread: {lock}, {holder}", frame=FAIR, two_cores=True, over=OF_FAIR, column="share")
-@number("longest wait, µs: {lock}, {holder}", frame=FAIR, two_cores=True, over=OF_FAIR, column="longest")
-@number("wait of one take in 1000, µs: {lock}, {holder}", frame=FAIR, two_cores=True, over=OF_FAIR, column="rare")
 def typical(runs: pd.DataFrame, column: str, **which) -> Location | None:
     """The centre of the processes' values, in the unit of the column."""
     return location(values(runs, column, **which))
@@ -118,8 +116,10 @@ def typical(runs: pd.DataFrame, column: str, **which) -> Location | None:
     column="threads",
 )
 @number("two event loops / one, {interpreter}", frame=INTERPRETERS, two_cores=True, over=OF_PAIR, column="loops")
-def over_one(runs: pd.DataFrame, column: str, **which) -> Location | None:
-    """What two do over what one does: a ratio, by the processes."""
+@number("longest wait, µs: {lock}, {holder}", frame=FAIR, two_cores=True, over=OF_FAIR, column="longest")
+@number("wait of one take in 1000, µs: {lock}, {holder}", frame=FAIR, two_cores=True, over=OF_FAIR, column="rare")
+def of_logarithms(runs: pd.DataFrame, column: str, **which) -> Location | None:
+    """The centre of positive values that scatter by factors: what two do over what one does, waits."""
     found = values(runs, column, **which)
     return Location.of(np.log(found), log=True) if len(found) else None
 
