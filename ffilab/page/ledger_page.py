@@ -193,5 +193,4 @@ def write_files(static: Path, rows: list[dict]) -> None:
     for mode, drawn in draw.pictures(lambda figure: plot_summary(figure, claims_of(rows)), (7.2, 3.2), "").items():
         (static / f"ledger-{mode}.svg").write_bytes(drawn)
     as_table(rows).map(no_formula).to_csv(static / "ledger.csv", index=False)
-    # Numbers that JSON does not know are left out.
     (static / "ledger.json").write_text(json.dumps(finite(rows), indent=1, ensure_ascii=False))

@@ -4,6 +4,7 @@ imports this."""
 import platform
 import re
 import subprocess
+from functools import partial
 from pathlib import Path
 
 
@@ -25,7 +26,8 @@ def output(*command) -> str:
 
 def cpu_model() -> str:
     """Name of the processor, as the system gives it; on arm64, where Linux may not tell, what `lscpu` knows."""
-    for command in (("cat", "/proc/cpuinfo"), ("lscpu",), ("sysctl", "machdep.cpu.brand_string")):
-        if named := re.search(r"^(?:model name|machdep\S+)\s*: (.*)", output(*command), re.MULTILINE | re.IGNORECASE):
+    linux, elsewhere = partial(read_text, "/proc/cpuinfo"), partial(output, "sysctl", "machdep.cpu.brand_string")
+    for source in (linux, partial(output, "lscpu"), elsewhere):
+        if named := re.search(r"^(?:model name|machdep\S+)\s*: (.*)", source(), re.MULTILINE | re.IGNORECASE):
             return named[1].strip()
     return platform.processor() or platform.machine()

@@ -12,21 +12,17 @@ from ffilab.setup.catalogue import FREE_THREADED
 from notebooks.boundary import experiment as boundary
 from notebooks.sharing import experiment as e
 from notebooks.sharing.figures import quantity
-from notebooks.sharing.numbers_waiting import BUFFERS, ELSEWHERE, PAIR, STAYS, outcome
-
-
-def counted(session: Session, name: str) -> str:
-    """Events of trials."""
-    found = numbers_of(session)[name].estimate
-    return f"{found.events} of {found.trials}" if found else draw.NOT_MEASURED
+from notebooks.sharing.numbers_waiting import BUFFERS, ELSEWHERE, NESTED, PAIR, STAYS, happening, outcome
 
 
 def lost_table(session: Session) -> pd.DataFrame:
-    rows = []
-    for outer in e.OUTER:
-        lost = counted(session, f"processes that lose updates: {outer}, {FREE_THREADED}")
-        rows.append({"outside": outer, "lost updates": lost})
-    return pd.DataFrame(rows)
+    """By the lock outside, also one that a reader has added."""
+    runs = session.frame(NESTED)
+    ways = dict.fromkeys([*e.OUTER, *(sorted(runs.outer) if len(runs) else ())])
+    lost = {way: happening(runs, "lost", outer=way, interpreter=FREE_THREADED) for way in ways}
+    return pd.DataFrame(
+        {"outside": way, "lost updates": str(share) if share else draw.NOT_MEASURED} for way, share in lost.items()
+    )
 
 
 def waits(session: Session) -> pd.DataFrame:

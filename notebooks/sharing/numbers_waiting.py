@@ -79,8 +79,7 @@ ELEMENTS = {"one element": {"elements": 1}, "two elements": {"elements": 2}}
 @number("processes that get a copy: list, {interpreter}", frame=INTERPRETERS, over=OF_PAIR, column="copied")
 def happening(runs: pd.DataFrame, column: str, **which) -> Share | None:
     """Processes in which it happened once or more: something was lost, or wrong, or left, or seen."""
-    times = values(runs, column, **which)
-    return Share(int((times > 0).sum()), len(times)) if len(times) else None
+    return Share.of(values(runs, column, **which) > 0)
 
 
 @number("a section taken twice / a recursive pthread mutex, {interpreter}", frame=TWICE, over=WITHOUT)
@@ -166,7 +165,7 @@ def let(runs: pd.DataFrame, kind: str) -> Share | None:
 
 def seen(runs: pd.DataFrame, outcomes: tuple[str, ...], **which) -> Share | None:
     rows = runs if runs.empty else chosen(runs, **which)
-    return Share(int(outcome(rows).isin(outcomes).sum()), len(rows)) if len(rows) else None
+    return Share.of(outcome(rows).isin(outcomes)) if len(rows) else None
 
 
 STAYS = {f"{ms:g} ms": {"ms": ms} for ms in e.STAYS_MS}
@@ -220,5 +219,4 @@ def modules(runs: pd.DataFrame, interpreter: str) -> Estimate | None:
 @number("bindings that answer in another interpreter, {interpreter}", frame=ELSEWHERE, over=OF_PAIR)
 def elsewhere(runs: pd.DataFrame, interpreter: str) -> Share | None:
     """Bindings of this book that are imported there and answer, of those that were built."""
-    part = chosen(runs, interpreter=interpreter)
-    return Share(int((part.said == e.ANSWERS_THERE).sum()), len(part)) if len(part) else None
+    return Share.of(chosen(runs, interpreter=interpreter).said == e.ANSWERS_THERE)

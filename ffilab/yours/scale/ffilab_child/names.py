@@ -12,8 +12,10 @@ from .objects import reachable
 # What a walk from the statement may find, how deep, and how many items of one container.
 MOST, DEPTH, ITEMS = 600, 4, 40
 ATOMS = (int, float, complex, str, bytes, bool, type(None), type(...))
-CALLED = ("__init__", "__new__", "__call__", "__enter__", "__exit__", "__getitem__", "__setitem__", "_type_")
-CALLED += ("__match_args__",)
+CALLED = (
+    *("__init__", "__new__", "__call__", "__enter__", "__exit__", "__getitem__", "__setitem__"),
+    *("__match_args__", "_type_"),
+)
 REPR = reprlib.Repr()
 # Of what is cut in the middle of an address no other process would have the same.
 REPR.maxother = REPR.maxstring = 120
