@@ -22,7 +22,7 @@ from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED
 from ffilab.setup.installed import Installed, load, soabi
 from ffilab.yours.scale.diagnosing import scale
 from ffilab.yours.scale.result import Scaling
-from ffilab.yours.scale.rules import UNSEEN
+from ffilab.yours.scale.rules import UNKNOWN, UNSEEN
 from studies import kept
 
 SPECIMENS = ROOT / "studies" / "scale_specimens.toml"
@@ -58,7 +58,9 @@ def matches(wanted: str | list[str], name: str) -> bool:
 
 def judged(specimen: dict, found: Scaling) -> dict:
     """What it said of a specimen: is it right, is it open, and which names are false?"""
-    names, wanted = [one.name for one in found.culprits], specimen.get("names", [])
+    # What it cannot name is no name, and it is not right either.
+    names = [one.name for one in found.culprits if one.kind != UNKNOWN]
+    wanted = specimen.get("names", [])
     complete = all(any(matches(each, name) for name in names) for each in wanted)
     false = [name for name in names if not any(matches(each, name) for each in wanted)]
     # It says of these that there are more, and names none.

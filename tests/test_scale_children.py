@@ -189,7 +189,7 @@ def test_a_real_diagnosis(tmp_path):
     """It answers, whatever this machine lets it see, and its record reads back."""
     found = ffilab.scale("l[0]", "class V: pass\nl = [V()]", python=load(BY_LABEL[FREE_THREADED]).python, quiet=True)
     assert found.verdict in (rules.HELD, "open", rules.MACHINE)
-    assert len(found.arms[rules.BASE]) >= MIN_VALUES
+    assert found.verdict != rules.HELD or len(found.arms[rules.BASE]) >= MIN_VALUES
     assert {one.name for one in found.culprits} <= {"l", "l[0]"}
     found.save(tmp_path / "record.json")
     assert str(Scaling.read(tmp_path / "record.json")) == str(found)

@@ -5,6 +5,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 from ffilab.judge.estimates import MIN_VALUES
@@ -19,7 +20,7 @@ from ffilab.yours.scale.result import Scaling
 EACH, OF_BASE, ENOUGH, AT_MOST = MIN_VALUES, 5, 7, 20
 # Seconds of a sweep, and of looking where threads are parked.
 SWEEP_S, PARK_S = 0.4, 1.0
-# How often an arm is tried whose control was disturbed.
+# How often the statement is tried while its control is disturbed; what comes after it, until the time is over.
 TRIES = 3
 # How often is watched, what is known being immortal.
 LOOKS = 3
@@ -95,7 +96,8 @@ class Diagnosis:
         """Measure arms, then the control: if that did not get its cores, they are measured again. After the end of the
         time nothing is tried."""
         kept = self.record.arms
-        for _ in range(TRIES):
+        # An arm that is not there would make an innocent of its object.
+        for _ in range(TRIES) if rules.BASE in arms else count():
             if not self.has_time() and kept:
                 return
             self.show(", ".join(arms))

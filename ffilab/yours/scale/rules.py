@@ -136,10 +136,10 @@ def verdict(arms: Arms, threads: int) -> str:
 
 
 def slow(arms: Arms) -> bool:
-    """Of all slices, do they certainly do less than those of the control? On a busy machine who waits for a lock has to
-    wait for a core, too, and such slices do not count in the ratio."""
-    base, control = throughput(arms[BASE]), throughput(arms[CONTROL])
-    return larger(control, base) == YES and base.value < 0.7 * control.value
+    """Of all slices, do they certainly do less than those of as many processes? On a busy machine who waits for a lock
+    has to wait for a core, too, and such slices do not count in the ratio."""
+    base, apart = throughput(arms[BASE]), throughput(arms.get(PROCESSES, ()))
+    return larger(apart, base) == YES and base.value < 0.7 * apart.value
 
 
 def too_little(arms: Arms) -> bool:
