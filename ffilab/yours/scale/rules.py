@@ -377,7 +377,7 @@ def stops_others(arms: Arms) -> bool | None:
 
 def unexplained(arms: Arms, threads: int) -> bool:
     """Is there a loss that no cure of counts takes away?"""
-    return not any(cured(arms, name, threads) for name in (IMMORTAL, EVERYTHING) if name in arms)
+    return not any(cured(arms, name, threads) for name in (IMMORTAL, EVERYTHING, DEFERRED) if name in arms)
 
 
 def by_copies(arms: Arms, those: Sequence[Suspect], threads: int) -> bool:
