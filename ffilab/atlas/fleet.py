@@ -193,7 +193,7 @@ async def started(host: Host, config: str, scheduler: str, keys: str) -> Any:
         worker = Worker(scheduler, host.address, how, options, remote_python=shlex.quote(f"{folder}/env/bin/python"))
         await asyncio.wait_for(worker.start(), WORKER_S)
         return worker
-    except (TimeoutError, asyncio.TimeoutError):
+    except TimeoutError:
         raise Out(f"does not answer within {ANSWER_S} s") from None
     except (OSError, asyncssh.Error) as error:
         raise Out(f"cannot be reached ({str(error) or type(error).__name__})") from None
