@@ -242,6 +242,8 @@ def atlas(source):
     """Make one page of the packs of many machines, _build/atlas/html."""
     from ffilab.atlas import page
 
+    from ffilab.atlas import page
+
     say(f"  open {os.path.relpath(page.make(source))}")
 
 
@@ -257,11 +259,13 @@ def atlas(source):
 @budget_option
 def fleet(machines, scheduler, listen, ssh_config, chapter, kernels, budget):
     """Measure the book on other machines, [NAME=][USER@]ADDRESS[:PORT] each, and make the atlas of their packs."""
-    from ffilab.atlas import fleet, page
+    from ffilab.atlas import fleet
 
     came = fleet.packs(
         machines, scheduler, listen, ssh_config, chapter, {settings.KERNELS: kernels, settings.BUDGET: budget}
     )
+    from ffilab.atlas import page
+
     say(f"  open {os.path.relpath(page.make(shlex.join(str(machine.pack) for machine in came if machine.pack)))}")
 
 

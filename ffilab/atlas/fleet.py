@@ -6,6 +6,7 @@ Each worker offers the resource `machine`, and each run takes it, so that two of
 """
 
 import asyncio
+import logging
 import shlex
 import shutil
 import subprocess
@@ -55,6 +56,8 @@ QUIET = {
     # A book's environment is compiled, and its interpreters, by all cores.
     "distributed.scheduler.worker-ttl": "15 minutes",
 }
+# Dask's own web pages know neither keys nor passwords.
+LOOPBACK_PAGE = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
 # On the machine: the environment from its lock (standard input), made once; says where it is.
 SET_UP = """
 set -e
@@ -170,7 +173,7 @@ async def started(host: Host, config: str, scheduler: str, keys: str) -> Any:
     import asyncssh
     from distributed.deploy.ssh import Worker
 
-    how = {**host.options, "connect_timeout": ANSWER_S, "keepalive_interval": SILENT_S}
+    how = {**host.options, "connect_timeout": ANSWER_S, "login_timeout": ANSWER_S, "keepalive_interval": SILENT_S}
     if config:
         how["config"] = [config]
     try:
@@ -184,7 +187,7 @@ async def started(host: Host, config: str, scheduler: str, keys: str) -> Any:
             "memory_limit": 0,
             "local_directory": f"{folder}/dask",
             "death_timeout": WORKER_S,
-            "dashboard": False,
+            **LOOPBACK_PAGE,
             "security": {
                 "require_encryption": True,
                 **dict.fromkeys(("tls_ca_file", "tls_worker_cert", "tls_worker_key"), f"{folder}/tls.pem"),
@@ -231,9 +234,11 @@ async def worked(client, machine: Machine, step: Callable, *words) -> None:
                 return
             machine.say("its worker was lost")
         raise Out(f"lost its worker {ATTEMPTS} times")
-    except (Out, on_machine.Failed) as why:
-        machine.why = str(why)
-        machine.say(f"drops out: {why}")
+    except Exception as why:
+        # Whatever happens to one machine, the others go on.
+        known = isinstance(why, Out | on_machine.Failed)
+        machine.why = str(why) if known else f"{type(why).__name__}: {why}"
+        machine.say(f"drops out: {machine.why}")
 
 
 def keep(machine: Machine, content: bytes, failed: str) -> None:
@@ -273,6 +278,8 @@ async def done(client, machine: Machine, address: str, step: Callable, *words):
     from distributed import KilledWorker
     from distributed.client import FutureCancelledError
 
+    # Dask has read its module anew since; a function that is not in it would be sent as bytecode of this Python.
+    step = getattr(sys.modules[step.__module__], step.__name__)
     future = client.submit(
         step, machine.name, machine.called, *words, workers=[address], resources={RESOURCE: 1}, pure=False, retries=0
     )
@@ -311,11 +318,12 @@ async def over_ssh(found: list[Host], listen: str, config: str, words: list) -> 
     from distributed.security import Security
 
     dask.config.set(QUIET)
+    logging.getLogger("distributed").setLevel(logging.ERROR)
     security = Security.temporary()
     keys = security.tls_worker_key + security.tls_worker_cert
     async with AsyncExitStack() as stack:
         scheduler = await stack.enter_async_context(
-            Scheduler(host=listen, port=0, protocol="tls", security=security, dashboard=False)
+            Scheduler(host=listen, port=0, protocol="tls", security=security, **LOOPBACK_PAGE)
         )
         client = await stack.enter_async_context(Client(scheduler.address, security=security, asynchronous=True))
 
