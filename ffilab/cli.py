@@ -242,8 +242,6 @@ def atlas(source):
     """Make one page of the packs of many machines, _build/atlas/html."""
     from ffilab.atlas import page
 
-    from ffilab.atlas import page
-
     say(f"  open {os.path.relpath(page.make(source))}")
 
 

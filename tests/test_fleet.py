@@ -3,11 +3,13 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -30,7 +32,7 @@ wanted = os.environ.get("BUDGET")
 if verb == "book":
     if wanted != "no records":
         (folder / "records").mkdir(parents=True)
-    if wanted == "slow" and not os.environ.get("AGAIN") and not pathlib.Path("../begun").exists():
+    if wanted == "slow" and not pathlib.Path("../begun").exists():
         pathlib.Path("../begun").write_text(str(os.getpid()))
         time.sleep(600)
     if wanted != "smoke" and wanted != "slow":
@@ -127,7 +129,7 @@ def test_what_failed_of_a_book_costs_itself_alone_and_a_machine_without_records_
 def test_what_a_killed_worker_left_behind_ends(tmp_path):
     """A worker that is killed takes the command with it that it had started."""
     script = (
-        f"import sys; sys.path.insert(0, {str(Path(on_machine.__file__).parent)!r}); import on_machine, pathlib\n"
+        f"import sys; sys.path.insert(0, {str(fleet.CARRIED.parent)!r}); import on_machine, pathlib\n"
         "work = on_machine.Work(pathlib.Path('.'), {'PATH': '/usr/bin:/bin'}, print, sys.stdout.fileno())\n"
         "work.run('sh', '-c', 'echo $$ >begun; exec sleep 600')"
     )
@@ -239,3 +241,127 @@ def test_a_machine_is_named_as_ssh_names_it(word, name, address, called, options
 def test_what_names_no_fleet_is_refused(words, listen, said):
     with pytest.raises(UserError, match=said):
         fleet.hosts(words, listen)
+
+
+# ---- over SSH ----
+
+SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+class Machines:
+    """Servers of SSH on loopback, each with a home of its own, for the user who runs the tests; their keys are made
+    here, and nothing of the user's own is read."""
+
+    def __init__(self, folder):
+        self.folder, self.servers, self.config = folder, [], folder / "config"
+        for key in ("key", "host"):
+            self.call("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key))
+        # What sshd asks for when root starts it.
+        if not os.geteuid():
+            Path("/run/sshd").mkdir(exist_ok=True)
+
+    def call(self, *words):
+        subprocess.run(words, check=True, capture_output=True)
+
+    def add(self, name, home=None):
+        """Start the server of a machine; returns its home."""
+        home, port = home or self.folder / name, free_port()
+        home.mkdir(exist_ok=True)
+        lent = ("PATH", "PIP_CERT", "PIP_INDEX_URL", "SSL_CERT_FILE")
+        told = {"XDG_CACHE_HOME": home, **{key: os.environ[key] for key in lent if key in os.environ}}
+        settings = {
+            "ListenAddress": "127.0.0.1",
+            "Port": port,
+            "HostKey": self.folder / "host",
+            "AuthorizedKeysFile": self.folder / "key.pub",
+            "StrictModes": "no",
+            "UsePAM": "no",
+            "PidFile": "none",
+            "SetEnv": " ".join(f"{key}={value}" for key, value in told.items()),
+        }
+        (self.folder / f"{name}.sshd").write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
+        self.servers.append(subprocess.Popen([SSHD, "-D", "-f", str(self.folder / f"{name}.sshd")]))
+        self.name(name, port)
+        return home
+
+    def name(self, name, port):
+        with (self.folder / "known").open("a") as known:
+            known.write(f"[127.0.0.1]:{port} {(self.folder / 'host.pub').read_text()}")
+        with self.config.open("a") as config:
+            config.write(
+                f"Host {name}\n  HostName 127.0.0.1\n  Port {port}\n  IdentityFile {self.folder / 'key'}\n"
+                f"  IdentitiesOnly yes\n  UserKnownHostsFile {self.folder / 'known'}\n"
+            )
+
+
+@pytest.fixture
+def machines(tmp_path):
+    if not SSHD or not shutil.which("ssh-keygen"):
+        pytest.skip("there is no sshd here, which stands for other machines")
+    (tmp_path / "machines").mkdir()
+    there = Machines(tmp_path / "machines")
+    yield there
+    for server in there.servers:
+        server.kill()
+        server.wait()
+
+
+@pytest.fixture
+def full_disk(tmp_path):
+    """A folder on a disk of its own that has next to no room."""
+    folder = tmp_path / "full"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)]
+    if os.geteuid() or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("a disk without room needs root and mounts")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def measured_on(names, config, commit, budget):
+    """The machines of these names after the work."""
+    hosts = fleet.hosts(names, "127.0.0.1")
+    work = [on_machine.measured, commit, ["book"], {"BUDGET": budget}]
+    return {machine.name: machine for machine in asyncio.run(fleet.over_ssh(hosts, "127.0.0.1", config, work))}
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1200)
+def test_over_ssh_a_killed_worker_is_replaced_and_a_silent_machine_named(commit, machines, monkeypatch, capsys):
+    """Its lock is the real one, and the environments there are made from it."""
+    monkeypatch.setattr(fleet, "ANSWER_S", 5)
+    homes = {name: machines.add(name) for name in ("old", "new")}
+    begun = homes["new"] / "ffi-hidden-corners" / "fleet" / "begun"
+
+    def kill():
+        """The worker of the machine `new`, while its book is at work."""
+        wait_for(lambda: begun.exists() and begun.read_text(), 600)
+        book = psutil.Process(int(begun.read_text()))
+        worker = book.parents()[1]
+        assert "spawn_main" in " ".join(worker.cmdline())
+        worker.kill()
+
+    with socket.create_server(("127.0.0.1", 0)) as silent, ThreadPoolExecutor() as pool:
+        machines.name("silent", silent.getsockname()[1])
+        killing = pool.submit(kill)
+        (homes["old"] / "ffi-hidden-corners" / "fleet").mkdir(parents=True)
+        (homes["old"] / "ffi-hidden-corners" / "fleet" / "begun").touch()
+        came = measured_on(["old", "new", "silent"], str(machines.config), commit, "slow")
+        killing.result()
+    assert {name for name, machine in came.items() if machine.pack} == {"old", "new"}
+    assert came["silent"].why == "does not answer within 5 s"
+    said = capsys.readouterr().err
+    assert "its worker was lost" in said
+    assert "measures anew, 2 of 3" in said
+
+
+@pytest.mark.full
+def test_over_ssh_a_full_disk_is_named(commit, machines, full_disk):
+    machines.add("full", full_disk)
+    came = measured_on(["full"], str(machines.config), commit, "smoke")
+    assert came["full"].why == "its disk is full: free some space there"

@@ -26,10 +26,12 @@ from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, ROOT
 from ffilab.run.progress import LOG_INTERVAL_S, console, minutes, say
 
+CARRIED = Path(__file__).with_name("on_machine.py")
+
 
 def carried_module():
     """on_machine.py, imported by the name that it has on the machines, where Dask looks for what it is to call."""
-    spec = spec_from_file_location("on_machine", Path(__file__).with_name("on_machine.py"))
+    spec = spec_from_file_location("on_machine", CARRIED)
     module = sys.modules[spec.name] = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -134,8 +136,7 @@ def file_name(text: str) -> str:
 
 
 def hosts(words: Sequence[str], listen: str) -> list[Host]:
-    """The machines that these words name. Raises UserError if there is none, one twice, or one that could not reach
-    the address that the scheduler listens on."""
+    """The machines that these words name. Raises UserError if there is none, one twice, or no address to listen on."""
     if not words:
         raise UserError('Name the machines: `make fleet HOSTS="user@one user@two"`.')
     found = [Host.of(word) for word in words]
@@ -170,8 +171,8 @@ def bundle(folder: Path) -> str:
 
 async def started(host: Host, config: str, scheduler: str, keys: str) -> Any:
     """Make the environment on a machine, and start Dask's worker there. Raises Out."""
-    import asyncssh
-    from distributed.deploy.ssh import Worker
+    import asyncssh  # pyright: ignore[reportMissingImports]
+    from distributed.deploy.ssh import Worker  # pyright: ignore[reportMissingImports]
 
     how = {**host.options, "connect_timeout": ANSWER_S, "login_timeout": ANSWER_S, "keepalive_interval": SILENT_S}
     if config:
@@ -263,8 +264,8 @@ async def present(client, machine: Machine) -> str:
     """The address of the machine's worker, which is started if need be. Raises Out if none comes."""
     until = time.monotonic() + WORKER_S
     while time.monotonic() < until:
-        if machine.start and (machine.worker is None or machine.worker.proc.exit_status is not None):
-            machine.say("is set up")
+        if machine.start and (machine.worker is None or machine.worker.proc.is_closing()):
+            machine.say("is being set up")
             machine.worker = await machine.start()
         if address := await address_of(client, machine):
             return address
@@ -275,8 +276,8 @@ async def present(client, machine: Machine) -> str:
 
 async def done(client, machine: Machine, address: str, step: Callable, *words):
     """What the step returns on this worker; None if the worker is lost before. Raises what the step raises."""
-    from distributed import KilledWorker
-    from distributed.client import FutureCancelledError
+    from distributed import KilledWorker  # pyright: ignore[reportMissingImports]
+    from distributed.client import FutureCancelledError  # pyright: ignore[reportMissingImports]
 
     # Dask has read its module anew since; a function that is not in it would be sent as bytecode of this Python.
     step = getattr(sys.modules[step.__module__], step.__name__)
@@ -313,9 +314,9 @@ async def run(client, machines: list[Machine], step: Callable, *words) -> None:
 
 async def over_ssh(found: list[Host], listen: str, config: str, words: list) -> list[Machine]:
     """Start a scheduler here and a worker on each machine; work there."""
-    import dask
-    from distributed import Client, Scheduler
-    from distributed.security import Security
+    import dask  # pyright: ignore[reportMissingImports]
+    from distributed import Client, Scheduler  # pyright: ignore[reportMissingImports]
+    from distributed.security import Security  # pyright: ignore[reportMissingImports]
 
     dask.config.set(QUIET)
     logging.getLogger("distributed").setLevel(logging.ERROR)
@@ -344,12 +345,17 @@ async def over_ssh(found: list[Host], listen: str, config: str, words: list) -> 
 
 async def joined(address: str, words: list) -> list[Machine]:
     """Work on all workers of a scheduler that is there."""
-    from distributed import Client
+    from distributed import Client  # pyright: ignore[reportMissingImports]
 
+    client = Client(address, asynchronous=True)
     try:
-        client = await Client(address, asynchronous=True, timeout=ANSWER_S)
-    except (OSError, ValueError) as error:
-        raise UserError(f"No scheduler answers at {address}: {str(error).splitlines()[0]}.") from None
+        # What listens there may be no scheduler, and never say a word.
+        await asyncio.wait_for(client, ANSWER_S)
+    except (OSError, ValueError):
+        raise UserError(
+            f"No Dask scheduler answers at {address} within {ANSWER_S} s: name the address that it says itself, and "
+            "where it asks for keys set distributed.comm.tls."
+        ) from None
     async with client:
         workers = (await workers_of(client)).values()
         lacking = [str(about["name"]) for about in workers if not about["resources"].get(RESOURCE)]
@@ -368,7 +374,7 @@ async def joined(address: str, words: list) -> list[Machine]:
 async def carried(client) -> None:
     """Have Dask bring the clone and what is done with it to every worker, also to those that come later."""
     await client.upload_file(str(FOLDER / on_machine.BUNDLE), load=False)
-    await client.upload_file(on_machine.__file__)
+    await client.upload_file(str(CARRIED))
 
 
 def packs(
@@ -380,7 +386,7 @@ def packs(
     config: of SSH. settings: what a reader sets. Raises UserError if no pack came.
     """
     found = [] if scheduler else hosts(words, listen)
-    provide("distributed", LOCK, "Dask, which a fleet needs")
+    provide("distributed", LOCK, "Dask, which a fleet needs (once)")
     # Versions of Python may differ from machine to machine: what is called lies in a file that each reads itself.
     warnings.filterwarnings("ignore", message="(?s).*Mismatched versions")
     shutil.rmtree(FOLDER, ignore_errors=True)

@@ -27,6 +27,7 @@ NAME = "random effects: Paule and Mandel's variance, Hartung and Knapp's interva
 # Two machines say nothing of a third one: the prediction interval has no degree of freedom.
 FEWEST = 3
 LOCK = ROOT / "requirements" / "atlas.txt"
+STATSMODELS = "statsmodels, which the atlas needs (12 MB, once)"
 
 
 @dataclass(frozen=True)
@@ -78,11 +79,11 @@ def combined(intervals: Sequence[Interval], errors: Sequence[float | None]) -> C
     )
 
 
-def provide(module: str = "statsmodels", lock: Path = LOCK, what: str = "statsmodels, which the atlas needs") -> None:
+def provide(module: str = "statsmodels", lock: Path = LOCK, what: str = STATSMODELS) -> None:
     """Install what few need, by its hashed lock, if the module is not there. Raises UserError if that fails."""
     if find_spec(module):
         return
-    with step(f"install {what} (12 MB, once)"):
+    with step(f"install {what}"):
         command = [uv(), "pip", "install", "--no-config", "--python", sys.executable, "--require-hashes", "-r", lock]
         answer = subprocess.run(command, capture_output=True, text=True)
     if answer.returncode:

@@ -40,8 +40,8 @@ def measured(name: str, called: str, commit: str, verb: list[str], settings: dic
 
     name: of the machine, in what it says. settings: environment variables, such as BUDGET.
     """
-    import dask
-    from distributed import get_worker
+    import dask  # pyright: ignore[reportMissingImports]
+    from distributed import get_worker  # pyright: ignore[reportMissingImports]
 
     worker = get_worker()
     # What Dask sets for its own processes changes how what is measured allocates.
