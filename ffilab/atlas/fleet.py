@@ -14,10 +14,11 @@ import sys
 import time
 import warnings
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import module_from_spec, spec_from_file_location
 from ipaddress import ip_address
+from os.path import relpath
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ CARRIED = Path(__file__).with_name("on_machine.py")
 def carried_module():
     """on_machine.py, imported by the name that it has on the machines, where Dask looks for what it is to call."""
     spec = spec_from_file_location("on_machine", CARRIED)
+    assert spec and spec.loader
     module = sys.modules[spec.name] = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -181,31 +183,30 @@ async def started(host: Host, config: str, scheduler: str, keys: str) -> Any:
         async with asyncssh.connect(host.address, **how) as connection:
             folder = await asked(connection, SET_UP, LOCK.read_text())
             await asked(connection, KEEP_KEY % shlex.quote(folder), keys)
-        options = {
-            "nthreads": 1,
-            "name": host.name,
-            "resources": {RESOURCE: 1},
-            "memory_limit": 0,
-            "local_directory": f"{folder}/dask",
-            "death_timeout": WORKER_S,
-            **LOOPBACK_PAGE,
-            "security": {
-                "require_encryption": True,
-                **dict.fromkeys(("tls_ca_file", "tls_worker_cert", "tls_worker_key"), f"{folder}/tls.pem"),
-            },
-        }
-        worker = Worker(scheduler, host.address, how, options, remote_python=shlex.quote(f"{folder}/env/bin/python"))
-        await asyncio.wait_for(worker.start(), WORKER_S)
-        return worker
     except TimeoutError:
         raise Out(f"does not answer within {ANSWER_S} s") from None
     except (OSError, asyncssh.Error) as error:
         raise Out(f"cannot be reached ({str(error) or type(error).__name__})") from None
+    options = {
+        "nthreads": 1,
+        "name": host.name,
+        "resources": {RESOURCE: 1},
+        "memory_limit": 0,
+        "local_directory": f"{folder}/dask",
+        "death_timeout": WORKER_S,
+        **LOOPBACK_PAGE,
+        "security": {
+            "require_encryption": True,
+            **dict.fromkeys(("tls_ca_file", "tls_worker_cert", "tls_worker_key"), f"{folder}/tls.pem"),
+        },
+    }
+    worker = Worker(scheduler, host.address, how, options, remote_python=shlex.quote(f"{folder}/env/bin/python"))
+    try:
+        await asyncio.wait_for(worker.start(), WORKER_S)
     except Exception as error:
-        if isinstance(error, Out):
-            raise
         # All that Dask's Worker raises.
-        raise Out(f"its worker did not start ({error})") from None
+        raise Out(f"its worker did not start ({str(error) or type(error).__name__})") from None
+    return worker
 
 
 async def asked(connection, script: str, text: str) -> str:
@@ -266,12 +267,21 @@ async def present(client, machine: Machine) -> str:
     while time.monotonic() < until:
         if machine.start and (machine.worker is None or machine.worker.proc.is_closing()):
             machine.say("is being set up")
+            await ended(machine)
             machine.worker = await machine.start()
+            until = time.monotonic() + WORKER_S
         if address := await address_of(client, machine):
             return address
         await asyncio.sleep(POLL_S)
     lost = "its worker was lost, and no other one" if machine.worked else "it can be reached, but its worker"
     raise Out(f"{lost} came within {WORKER_S} s: can it reach {client.scheduler.address}? See --listen")
+
+
+async def ended(machine: Machine) -> None:
+    """End the worker that was started on a machine, if it is there still."""
+    if machine.worker:
+        with suppress(Exception):
+            await machine.worker.close()
 
 
 async def done(client, machine: Machine, address: str, step: Callable, *words):
@@ -322,11 +332,14 @@ async def over_ssh(found: list[Host], listen: str, config: str, words: list) -> 
     logging.getLogger("distributed").setLevel(logging.ERROR)
     security = Security.temporary()
     keys = security.tls_worker_key + security.tls_worker_cert
-    async with AsyncExitStack() as stack:
-        scheduler = await stack.enter_async_context(
-            Scheduler(host=listen, port=0, protocol="tls", security=security, **LOOPBACK_PAGE)
-        )
-        client = await stack.enter_async_context(Client(scheduler.address, security=security, asynchronous=True))
+    scheduler = Scheduler(host=listen, port=0, protocol="tls", security=security, **LOOPBACK_PAGE)
+    try:
+        await scheduler
+    except Exception as error:
+        raise UserError(
+            f"The scheduler cannot listen on {listen} ({error.__cause__ or error}): see --listen."
+        ) from None
+    async with scheduler, Client(scheduler.address, security=security, asynchronous=True) as client:
 
         def starting(host: Host):
             return lambda: started(host, config, scheduler.address, keys)
@@ -337,9 +350,7 @@ async def over_ssh(found: list[Host], listen: str, config: str, words: list) -> 
             await run(client, machines, *words)
         finally:
             for machine in machines:
-                if machine.worker:
-                    with suppress(Exception):
-                        await machine.worker.close()
+                await ended(machine)
     return machines
 
 
@@ -399,6 +410,6 @@ def packs(
             say(f"  dropped out: {machine.name} ({machine.why})")
     arrived = [machine for machine in machines if machine.pack]
     if not arrived:
-        raise UserError(f"No machine of {len(machines)} brought a pack: see the lines above and {FOLDER}.")
-    say(f"  {len(arrived)} of {len(machines)} machines brought a pack, in {FOLDER / 'packs'}")
+        raise UserError(f"No machine of {len(machines)} brought a pack: see the lines above, and {relpath(FOLDER)}.")
+    say(f"  {len(arrived)} of {len(machines)} machines brought a pack, in {relpath(FOLDER / 'packs')}")
     return machines

@@ -56,9 +56,12 @@ def measured(name: str, called: str, commit: str, verb: list[str], settings: dic
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with open(folder / "lock", "w") as lock:
-            say("waits for what is running in its folder")
-            # What a killed worker left behind holds it too, until it has ended.
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                # Such as what a killed worker left behind, until it has ended.
+                say("waits for what is running in its folder")
+                fcntl.flock(lock, fcntl.LOCK_EX)
             return Work(folder / "book", {**kept, **settings}, say, lock.fileno()).pack(bundle, commit, verb, called)
     except OSError as error:
         raise Failed(f"{error.filename or folder}: {error.strerror}") from None
