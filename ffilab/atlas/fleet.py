@@ -17,7 +17,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import module_from_spec, spec_from_file_location
-from ipaddress import ip_address
 from os.path import relpath
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,8 @@ CARRIED = Path(__file__).with_name("on_machine.py")
 def carried_module():
     """on_machine.py, imported by the name that it has on the machines, where Dask looks for what it is to call."""
     spec = spec_from_file_location("on_machine", CARRIED)
-    assert spec and spec.loader
+    assert spec
+    assert spec.loader
     module = sys.modules[spec.name] = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -137,18 +137,14 @@ def file_name(text: str) -> str:
     return "".join(sign if sign.isalnum() or sign in ".-_" else "-" for sign in text)
 
 
-def hosts(words: Sequence[str], listen: str) -> list[Host]:
-    """The machines that these words name. Raises UserError if there is none, one twice, or no address to listen on."""
+def hosts(words: Sequence[str]) -> list[Host]:
+    """The machines that these words name. Raises UserError if there is none, or one twice."""
     if not words:
         raise UserError('Name the machines: `make fleet HOSTS="user@one user@two"`.')
     found = [Host.of(word) for word in words]
     places = [(host.address, *host.options.items()) for host in found]
     if len(set(places)) < len(places) or len({file_name(host.name) for host in found}) < len(found):
         raise UserError("A machine is named twice: two runs on one would disturb each other.")
-    try:
-        ip_address(listen)
-    except ValueError:
-        raise UserError(f"--listen {listen!r} is no address of this machine, such as 192.168.1.5.") from None
     return found
 
 
@@ -336,9 +332,8 @@ async def over_ssh(found: list[Host], listen: str, config: str, words: list) -> 
     try:
         await scheduler
     except Exception as error:
-        raise UserError(
-            f"The scheduler cannot listen on {listen} ({error.__cause__ or error}): see --listen."
-        ) from None
+        why = error.__cause__ or error
+        raise UserError(f"The scheduler cannot listen on {listen} ({why}): name an address of this machine.") from None
     async with scheduler, Client(scheduler.address, security=security, asynchronous=True) as client:
 
         def starting(host: Host):
@@ -396,7 +391,7 @@ def packs(
     words: the machines. scheduler: address of one that is there, instead of machines. listen: address of our own one.
     config: of SSH. settings: what a reader sets. Raises UserError if no pack came.
     """
-    found = [] if scheduler else hosts(words, listen)
+    found = [] if scheduler else hosts(words)
     provide("distributed", LOCK, "Dask, which a fleet needs (once)")
     # Versions of Python may differ from machine to machine: what is called lies in a file that each reads itself.
     warnings.filterwarnings("ignore", message="(?s).*Mismatched versions")
