@@ -77,13 +77,14 @@ def commit(tmp_path, monkeypatch):
 
 @asynccontextmanager
 async def cluster(workers=2, **options):
+    import dask
     from distributed import LocalCluster
 
-    options = {"resources": {fleet.RESOURCE: 1}, "threads_per_worker": 1, **options}
-    async with LocalCluster(
-        host="127.0.0.1", n_workers=workers, dashboard_address=None, asynchronous=True, **options
-    ) as there:
-        yield there
+    options = {"resources": {fleet.RESOURCE: 1}, "threads_per_worker": 1, "dashboard_address": None, **options}
+    # On a busy machine a killed worker takes long to come back.
+    with dask.config.set({"distributed.deploy.lost-worker-timeout": "5 minutes"}):
+        async with LocalCluster(host="127.0.0.1", n_workers=workers, asynchronous=True, **options) as there:
+            yield there
 
 
 def joined(work, **options):
@@ -168,9 +169,12 @@ def killed_at_first(name, called, folder):
     return name.encode(), ""
 
 
-def test_what_was_lost_with_its_worker_is_tried_again_and_who_never_comes_back_is_named(commit, tmp_path, capsys):
+def test_what_was_lost_with_its_worker_is_tried_again_and_who_never_comes_back_is_named(
+    commit, tmp_path, monkeypatch, capsys
+):
     begun = tmp_path / "begun"
     begun.mkdir()
+    monkeypatch.setattr(fleet, "WORKER_S", 300)
     machines = joined([killed_at_first, str(begun)], workers=3)
     assert [machine.name for machine in machines if machine.pack] == ["0", "1"]
     assert len(list(begun.glob("1-*"))) == 2
@@ -210,7 +214,7 @@ def test_a_worker_that_does_not_say_that_it_is_a_machine_is_refused(commit):
 def test_no_scheduler_is_a_sentence(monkeypatch):
     monkeypatch.setattr(fleet, "ANSWER_S", 1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        with pytest.raises(UserError, match="No scheduler answers at"):
+        with pytest.raises(UserError, match="No Dask scheduler answers at"):
             asyncio.run(fleet.joined(f"tcp://127.0.0.1:{silent.getsockname()[1]}", []))
 
 
