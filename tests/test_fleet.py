@@ -175,11 +175,11 @@ def test_what_was_lost_with_its_worker_is_tried_again_and_who_never_comes_back_i
     begun = tmp_path / "begun"
     begun.mkdir()
     monkeypatch.setattr(fleet, "WORKER_S", 300)
-    machines = joined([killed_at_first, str(begun)], workers=3)
-    assert [machine.name for machine in machines if machine.pack] == ["0", "1"]
+    machines = {machine.name: machine for machine in joined([killed_at_first, str(begun)], workers=3)}
+    assert {name for name, machine in machines.items() if machine.pack} == {"0", "1"}
     assert len(list(begun.glob("1-*"))) == 2
     assert len(list(begun.glob("2-*"))) == fleet.ATTEMPTS
-    assert machines[2].why == f"lost its worker {fleet.ATTEMPTS} times"
+    assert machines["2"].why == f"lost its worker {fleet.ATTEMPTS} times"
     said = capsys.readouterr().err
     assert "measures anew, 2 of 3" in said
 

@@ -69,6 +69,8 @@ umask 077
 folder=${XDG_CACHE_HOME:-$HOME/.cache}/ffi-hidden-corners/fleet
 mkdir -p "$folder/dask"
 cd "$folder"
+# Not every tool that fails for lack of room says so.
+trap 'code=$?; [ $code = 0 ] || head -c 5000000 /dev/zero 2>&1 >room; rm -f room; exit $code' EXIT
 cat >asked.txt
 command -v git >/dev/null || { echo "there is no git: install it there" >&2; exit 1; }
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
@@ -290,7 +292,7 @@ async def done(client, machine: Machine, address: str, step: Callable, *words):
     future = client.submit(
         step, machine.name, machine.called, *words, workers=[address], resources={RESOURCE: 1}, pure=False, retries=0
     )
-    result = asyncio.ensure_future(client.gather(future, direct=False))
+    result = asyncio.ensure_future(future.result())
     try:
         while True:
             await asyncio.wait([result], timeout=POLL_S)
