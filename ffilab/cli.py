@@ -3,6 +3,7 @@
 import importlib
 import os
 import secrets
+import shlex
 import shutil
 import subprocess
 import sys
@@ -242,6 +243,28 @@ def atlas(source):
     from ffilab.atlas import page
 
     say(f"  open {os.path.relpath(page.make(source))}")
+
+
+@verbs.command()
+@click.argument("machines", nargs=-1, envvar="HOSTS")
+@click.option(
+    "--scheduler", default="", help="Address of a Dask scheduler that is there: its workers are the machines."
+)
+@click.option("--listen", default="127.0.0.1", show_default=True, help="Address of this machine that the others reach.")
+@click.option("--ssh-config", default="", help="Instead of ~/.ssh/config.")
+@click.option("--chapter", envvar="NAME", default="", help="One chapter instead of the book.")
+@kernels_option
+@budget_option
+def fleet(machines, scheduler, listen, ssh_config, chapter, kernels, budget):
+    """Measure the book on other machines, [NAME=][USER@]ADDRESS[:PORT] each, and make the atlas of their packs."""
+    from ffilab.atlas import fleet
+
+    came = fleet.packs(
+        machines, scheduler, listen, ssh_config, chapter, {settings.KERNELS: kernels, settings.BUDGET: budget}
+    )
+    from ffilab.atlas import page
+
+    say(f"  open {os.path.relpath(page.make(shlex.join(str(machine.pack) for machine in came if machine.pack)))}")
 
 
 @verbs.command()
