@@ -14,6 +14,7 @@ lock 3.11 requirements/book.in requirements/book.txt "$@"
 # Into the same environment, when an atlas is first asked for: it must not want another version of anything there.
 lock 3.11 requirements/atlas.in requirements/atlas.txt --constraint requirements/book.txt "$@"
 lock 3.11 requirements/linker.in requirements/linker.txt "$@"
+lock 3.11 requirements/pip.in requirements/pip.txt "$@"
 lock 3.11 requirements/types.in requirements/types.txt "$@"
 for folder in kernels/kernels/*/; do
     label=$(basename "$folder" | sed 's/^cpython-//')
