@@ -268,6 +268,28 @@ def fleet(machines, scheduler, listen, ssh_config, chapter, kernels, budget):
 
 
 @verbs.command()
+@kernels_option
+@click.option("--from", "source", envvar=settings.FROM, default="", help="A folder that `make ready` wrote elsewhere.")
+def ready(kernels, source):
+    """Fetch and build all that a workshop needs, prove it without a network, and write a folder for others in the room.
+
+    With FROM it takes everything from such a folder, and asks no network.
+    """
+    from ffilab.atlas import model
+    from ffilab.page.book import set_up
+    from ffilab.page.parts import in_order
+    from ffilab.setup import room
+
+    if source:
+        room.take(Path(source))
+    interpreters = set_up(catalogue.parse(kernels))
+    model.provide()
+    room.prove(in_order()[0].name)
+    if not source:
+        room.write(paths.BUILD / "room", interpreters)
+
+
+@verbs.command()
 @click.argument("run_a", default="")
 @click.argument("run_b", default="")
 def compare(run_a, run_b):

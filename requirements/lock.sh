@@ -15,6 +15,7 @@ lock 3.11 requirements/book.in requirements/book.txt "$@"
 lock 3.11 requirements/atlas.in requirements/atlas.txt --constraint requirements/book.txt "$@"
 lock 3.11 requirements/fleet.in requirements/fleet.txt --constraint requirements/book.txt "$@"
 lock 3.11 requirements/linker.in requirements/linker.txt "$@"
+lock 3.11 requirements/pip.in requirements/pip.txt "$@"
 lock 3.11 requirements/types.in requirements/types.txt "$@"
 for folder in kernels/kernels/*/; do
     label=$(basename "$folder" | sed 's/^cpython-//')
