@@ -37,7 +37,17 @@ DISTURBING = (
 )
 MEASURING = {"book", "chapter", "more", "study", "lab"}
 # Modules of `studies` with a `main(budget)`.
-STUDIES = ("calibration", "characteristics", "contest", "cost", "object_model", "patches", "scale", "wheels")
+STUDIES = (
+    "calibration",
+    "characteristics",
+    "contest",
+    "cost",
+    "elsewhere",
+    "object_model",
+    "patches",
+    "scale",
+    "wheels",
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

@@ -28,7 +28,7 @@ from studies import kept
 SPECIMENS = ROOT / "studies" / "scale_specimens.toml"
 # Runs of statements with nothing to find, in which no name is right.
 SILENT_RUNS = 40
-PARTS = ("idle", "silent", "loaded", "cases")
+PARTS = ("idle", "blind", "silent", "loaded", "cases")
 UNDECLARED = """
 #include <Python.h>
 static PyModuleDef definition = {{PyModuleDef_HEAD_INIT, .m_name = "{name}"}};
@@ -147,14 +147,16 @@ def report(run: dict) -> str:
 
 
 def main(budget: str, part: str = "idle") -> None:
-    """Ask of every specimen (idle), of those with nothing to find (silent), of every fourth one beside a busy loop, at
-    the priority that everybody has (loaded), or of the public cases, with and without their cure; add the session to
-    those that are kept. Raises UserError for another part."""
+    """Ask of every specimen (idle), of those that were written after the rules (blind), of those with nothing to find
+    (silent), of every fourth one beside a busy loop, at the priority that everybody has (loaded), or of the public
+    cases, with and without their cure; add the session to those that are kept. Raises UserError for another part."""
     if part not in PARTS:
         raise UserError(f"--part is {part!r}: say {', '.join(PARTS)}.")
     python, those, path = load(BY_LABEL[FREE_THREADED]), specimens(), kept.file("scale", budget)
     one = asked
-    if part == "silent":
+    if part == "blind":
+        those = [specimen for specimen in those if specimen.get("after_rules")]
+    elif part == "silent":
         silent = [specimen for specimen in those if specimen["verdict"] == "scales"]
         those = [silent[number % len(silent)] for number in range(SILENT_RUNS)]
     elif part == "loaded":

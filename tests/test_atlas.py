@@ -12,9 +12,11 @@ import pytest
 
 from ffilab.atlas import model, pack, page, tables
 from ffilab.judge.estimates import LEVEL, PREDICTION_LEVEL, Interval, Location
+from ffilab.page import elsewhere
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import GIL
+from studies import elsewhere as study
 
 GOLDEN = ROOT / "tests" / "golden" / "loaders"
 # A claim of that chapter that turns on a ratio, and its number.
@@ -280,3 +282,11 @@ def test_our_own_packs_differ():
     packs = [pack.opened(path) for path in OURS]
     assert len(tables.Atlas.of(packs, []).packs) == len(packs) >= 5
     assert len({one.machine["cpu"] for one in packs}) > 1
+
+
+def test_what_a_page_says_of_other_machines_is_what_their_packs_say():
+    assert elsewhere.runs() == study.said_by_packs()
+    claim, row = next(item for item in elsewhere.runs().items() if item[1]["said"][0][3] is not None)
+    processor, _, verdict, *_ = row["said"][0]
+    assert f"{row['number']}: {processor}" in elsewhere.told(claim) and verdict in elsewhere.told(claim)
+    assert elsewhere.told("no claim") == ""

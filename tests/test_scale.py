@@ -167,6 +167,7 @@ PARKED = {
     "localtime": [["libc.so.6", ""], ["python3.14", ""], ["python3.14", "_PyTime_localtime"]],
     "RLock": [["libc.so.6", ""], ["python3.14", "_PySemaphore_Wait"], ["python3.14", "_PyMutex_LockTimed"]],
     "std::mutex": [["libc.so.6", ""], ["libc.so.6", "pthread_mutex_lock"], ["mine.so", ""]],
+    "putenv": [["libc.so.6", ""], ["python3.14", ""], ["python3.14", "_PyEval_EvalFrameDefault"]],
 }
 
 
@@ -179,12 +180,42 @@ PARKED = {
         ("localtime", "the C library", "", "_PyTime_localtime"),
         ("RLock", "the interpreter", "", ""),
         ("std::mutex", "mine.so", "pthread_mutex_lock", "mine.so"),
+        ("putenv", "the C library", "", ""),
     ],
 )
 def test_whose_lock_a_parked_thread_waits_for(stack, owner, function, caller):
     said = {"looks": 100, "parked": 10, "stacks": [[8, PARKED[stack]], [2, PARKED["list"]]], "python": "python3.14"}
     found = rules.where_parked(said)
     assert (found.owner, found.function, found.caller) == (owner, function, caller)
+
+
+def waits(**times):
+    """What a look at parked threads says: for whose lock they waited, in how many of a hundred stacks."""
+    seen = [{"name": name, "named": True, "status": "counted", "times": each} for name, each in times.items()]
+    return {"looks": 1000, "parked": 100, "stacks": [[100, PARKED["list"]]], "python": "python3.14", "waited": seen}
+
+
+def test_an_object_that_is_waited_for_needs_no_copy_to_be_named():
+    found = rules.waited_for(waits(first=40, second=60, seldom=9))
+    assert [one.name for one in found] == ["second", "first"]
+    said = rules.explained(arms(0.7), found, rules.Parked("the interpreter", "", "", 0.1), 2)
+    assert [(one.name, one.kind) for one in said] == [("second", rules.SECTION), ("first", rules.SECTION)]
+
+
+def test_counts_that_meet_or_do_not_are_told_apart_by_ranks():
+    """An arm whose processes are of two kinds has a wide interval, and is below all of the other one."""
+    some = [one for ratio in (0.6, 0.62, 1.5, 1.52, 1.55) for one in processes(ratio, times=1)]
+    given = arms(1.4, all_immortal=processes(2.0, times=5), all_immortal_but_l=some)
+    assert rules.larger(rules.value(given, rules.IMMORTAL), rules.value(given, rules.WITHOUT + "l")) != "yes"
+    assert [one.name for one in rules.culprits(given, rules.suspects(moved("l", "innocent")))] == ["l"]
+
+
+def test_a_lock_that_nobody_saw_is_found_where_threads_wait():
+    one = Made(["L"], moved(), everything=False)
+    one.ask = lambda do, **_: waits(L=80) if do == "park" else Made.ask(one, do)
+    found = diagnosed(one)
+    assert [(one.name, one.kind) for one in found.culprits] == [("L", rules.SECTION)]
+    assert [cure.how for cure in found.cures] == [rules.PRICES[rules.COPY][0]]
 
 
 def test_stacks_that_do_not_agree_tell_nothing():
@@ -303,6 +334,9 @@ def test_more_than_two_threads_have_a_figure():
 # ---- which arms are tried ----
 
 
+NOBODY = {"looks": 9, "parked": 0, "stacks": [], "waited": [], "python": ""}
+
+
 class Made:
     """Stands for processes: of a statement whose threads scale if all its culprits are cured. control: what threads do
     that share nothing."""
@@ -316,7 +350,7 @@ class Made:
         return {"l", "L"}
 
     def ask(self, do, **how):
-        return {"watch": self.watched, "park": {"looks": 9, "parked": 0, "stacks": [], "python": ""}}.get(do, {})
+        return {"watch": self.watched, "park": NOBODY}.get(do, {})
 
     def measure(self, *options, **how):
         if how.get("control") or how.get("processes") or how.get("beside"):

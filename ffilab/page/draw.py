@@ -24,6 +24,7 @@ from ffilab.judge.wording import NOT_MEASURED, bounds, capital, listed, number, 
 from ffilab.measure.changed import changed_in
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record, medians
+from ffilab.page import elsewhere
 from ffilab.page.player import Scenes, as_data, lanes_of, plot_scene
 from ffilab.page.plots import GRID, INK, MARKERS, PALETTE, intervals, legend_above, pictures, plain_ticks, points, reach  # noqa: F401
 from ffilab.page.words import translated
@@ -435,6 +436,7 @@ def verdict(row: dict) -> None:
             f"- Here: {measured or 'nothing measured'}\n"
             + (f"- Beside it: {beside}\n" if beside else "")
             + (f"- Published size: {row['size']}\n" if row["size"] else "")
+            + (f"- Elsewhere: {plain(said)}\n" if (said := elsewhere.told(row["id"])) else "")
             + f"- Why:{why}"
             + (f"\n- Open: {plain(row['takes'])}" if row["takes"] else "")
             + (f"\n- Not tested: {'; '.join(map(plain, row['untested']))}" if row["untested"] else "")

@@ -89,7 +89,7 @@ def check_sleep(session: Session, mine: str) -> list[str]:
     mine: what `mine.build` returned. Safe: another thread keeps at least half of its speed meanwhile.
     """
     library = f"{mine}/libloaders.so"
-    case = Case(GIL, counting, {"loader": "PyDLL"}, {"library": library, "milliseconds": SLEEP_MS, "reference_ms": 70})
+    case = Case(GIL, counting, {"loader": "PyDLL"}, {"library": library, "milliseconds": SLEEP_MS, "reference_ms": 35})
     runs = session.run("my sleep_ms", [case], session.budget.repeats, may_fail=True)
     if len(failed := runs[runs.ended != "ok"]):
         how = failed.ended.iloc[0]

@@ -92,7 +92,9 @@ def interpreters_table(session: Session) -> pd.DataFrame:
         "two threads over one": "two threads / one, calls of Python, {label}",
         "two event loops over one": "two event loops / one, {label}",
         "ms to create an interpreter": "ms to create an interpreter, {label}",
+        "ms to start a thread": "ms to start a thread, {label}",
         "KiB of an interpreter": "KiB of an interpreter, {label}",
+        "KiB of a thread": "KiB of a thread, {label}",
         **{f"ns for {what}, there and back": f"ns to pass: {what}, {{label}}" for what in e.CROSSING},
     }
     rows = [

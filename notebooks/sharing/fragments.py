@@ -21,6 +21,7 @@ def fragments(session: Session) -> dict[str, Callable[[], str]]:
         "calls": lambda: by_gain(session, f"call of {{}}, {e.AS_IT_IS}", e.CALLED),
         "objects": lambda: by_gain(session, f"new object of {{}}, {e.AS_IT_IS}", e.MAKERS),
         "elsewhere": lambda: elsewhere(session),
+        "refused": lambda: refused(session),
         "then": lambda: by_benchmark(session, e.DID_NOT),
         "still": lambda: by_benchmark(session, e.SCALED),
     }
@@ -66,3 +67,9 @@ def elsewhere(session: Session) -> str:
         how = "nowhere" if not count else "wherever it was tried" if count == builds[binding] else "on one build only"
         cases[how].append(binding)
     return "; ".join(f"{how}: {listed(names)}" for how, names in cases.items() if names)
+
+
+def refused(session: Session) -> str:
+    """Modules of C of the standard library that another interpreter refuses, on any build."""
+    frame = session.frame(numbers_waiting.MODULES)
+    return listed(sorted({name for names in frame.names.dropna() for name in names.split()})) or "none"

@@ -97,6 +97,8 @@ def twice(runs: pd.DataFrame, interpreter: str) -> Estimate | None:
 @number("ms of a pause: {live} alive, {interpreter}", frame=PAUSE, over=WITH_GIL | {"live": e.LIVE[-1:]}, column="gap")
 @number("ms to create an interpreter, {interpreter}", frame=INTERPRETERS, over=OF_PAIR, column="create_ms")
 @number("KiB of an interpreter, {interpreter}", frame=INTERPRETERS, over=OF_PAIR, column="kib")
+@number("ms to start a thread, {interpreter}", frame=INTERPRETERS, over=OF_PAIR, column="thread_ms")
+@number("KiB of a thread, {interpreter}", frame=INTERPRETERS, over=OF_PAIR, column="thread_kib")
 @number("ns to pass: {column}, {interpreter}", frame=INTERPRETERS, over=OF_PAIR | {"column": e.CROSSING})
 @number("share of the slower thread: {lock}, {holder}", frame=FAIR, two_cores=True, over=OF_FAIR, column="share")
 def typical(runs: pd.DataFrame, column: str, **which) -> Location | None:

@@ -206,7 +206,14 @@ class Diagnosis:
         if rules.of_locks(self.record.arms, self.record.suspects):
             return
         self.show("where threads wait")
-        self.record.parked = rules.where_parked(self.asker.ask("park", seconds=PARK_S))
+        parked = self.asker.ask("park", seconds=PARK_S)
+        self.record.parked = rules.where_parked(parked)
+        waited = rules.waited_for(parked)
+        self.record.suspects += waited
+        if waited:
+            if own := sorted({one.root for one in waited} & self.asker.names()):
+                self.settle(rules.COPY, known, own=own)
+            return
         self.settle(rules.OWN, known, own=True)
         self.arm(rules.BESIDE, beside=True)
         while rules.stops_others(self.record.arms) is None and self.more(rules.BESIDE):

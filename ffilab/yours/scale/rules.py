@@ -5,7 +5,9 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ffilab.judge.estimates import Interval
+from scipy import stats
+
+from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval
 from ffilab.judge.questions import above, larger
 from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.yours.scale.slices import Process, interval, left_out, ratio, throughput
@@ -30,6 +32,8 @@ DEFERRED, LOCAL, COPY, BESIDE, COLLECTOR, WITHOUT_GIL = (
     "without the GIL",
 )
 WITHOUT = "all immortal but "
+# The kind of a suspect for whose lock threads were parked.
+WAITED = "waited"
 # Verdicts.
 ERROR, GIL, MACHINE, BANDWIDTH, LITTLE_WORK, FINE, HELD = (
     "error",
@@ -46,8 +50,8 @@ Arms = Mapping[str, Sequence[Process]]
 
 @dataclass(frozen=True)
 class Suspect:
-    """An object that moved while the statement ran. kind: counts, mutex or lock. share: of the looks. named: did a walk
-    from the statement find it?"""
+    """An object that moved while the statement ran, or was waited for. kind: counts, mutex, lock or waited. share: of
+    the looks. named: did a walk from the statement find it?"""
 
     name: str
     kind: str
@@ -82,6 +86,16 @@ def suspects(watched: Mapping) -> list[Suspect]:
             if moves and seen["name"] not in idle:
                 found[kind, seen["name"]] = Suspect(seen["name"], kind, times / sweeps, seen["status"], seen["named"])
     return sorted(found.values(), key=lambda one: (not one.named, -one.share))
+
+
+def waited_for(parked: Mapping) -> list[Suspect]:
+    """The objects for whose locks threads were seen to wait."""
+    found = [
+        Suspect(seen["name"], WAITED, seen["times"] / parked["parked"], seen["status"], seen["named"])
+        for seen in parked["waited"]
+        if seen["times"] >= max(LEAST_SEEN, MATTERS * parked["parked"])
+    ]
+    return sorted(found, key=lambda one: -one.share)
 
 
 def counted(those: Sequence[Suspect]) -> list[Suspect]:
@@ -159,24 +173,35 @@ def quiet(control: Process, threads: int) -> bool:
     return control.ratio > SCALES * threads
 
 
-def both(arms: Arms, one: str, other: str) -> tuple[Interval, Interval]:
-    """Two arms in one currency: of slices that count, or, where one has too few of them, of all slices."""
-    found = [ratio(arms.get(name, ())) for name in (one, other)]
-    if not all(each.is_known for each in found):
-        found = [throughput(arms.get(name, ())) for name in (one, other)]
+def both(arms: Arms, one: str, other: str) -> tuple[list[float], list[float]]:
+    """The processes of two arms in one currency: slices that count, or, where one arm has too few of them, all."""
+    found: list[list[float]] = [[], []]
+    for currency in ("ratio", "throughput"):
+        found = [[getattr(process, currency) for process in arms.get(name, ())] for name in (one, other)]
+        if all(interval(values).is_known for values in found):
+            break
     return found[0], found[1]
+
+
+def certainly_more(here: Sequence[float], there: Sequence[float]) -> bool:
+    """By their intervals; or by their ranks (Mann and Whitney 1947): threads that meet at a count, or happen not to,
+    leave a ratio two states and a wide interval."""
+    if larger(interval(here), interval(there)) == YES:
+        return True
+    enough = min(len(here), len(there)) >= MIN_VALUES
+    return enough and stats.mannwhitneyu(here, there, alternative="greater", nan_policy="omit").pvalue < 1 - LEVEL
 
 
 def undecided(arms: Arms, one: str, other: str = BASE) -> bool:
     """Would more processes tell whether an arm does more than another one?"""
     here, there = both(arms, one, other)
-    return larger(here, there) != YES and not here.value < (1 + MATTERS) * there.value
+    return not certainly_more(here, there) and not interval(here).value < (1 + MATTERS) * interval(there).value
 
 
 def better(arms: Arms, one: str, other: str = BASE) -> bool:
     """Does an arm certainly do more than another one, and by an amount that matters?"""
     here, there = both(arms, one, other)
-    return larger(here, there) == YES and here.value > (1 + MATTERS) * there.value
+    return certainly_more(here, there) and interval(here).value > (1 + MATTERS) * interval(there).value
 
 
 def cured(arms: Arms, name: str, threads: int) -> bool:
@@ -207,6 +232,8 @@ def culprits(arms: Arms, those: Sequence[Suspect]) -> list[Suspect]:
 
 # Functions of the C library in which whatever waits does so.
 WAITING_FOR = ("sem_", "pthread_cond", "__", "syscall", "futex", "clock_nanosleep")
+# Functions of the interpreter that call whatever there is to call, and name nothing.
+CALLS = ("_PyEval", "PyEval", "_PyObject", "PyObject", "_PyFunction", "_PyVectorcall", "PyCFunction")
 # Functions of the interpreter through which it waits for a lock of its own, and those that lock an extension's mutex.
 PARKS, LOCKS = ("_PySemaphore_Wait", "_PyParkingLot_Park", "PyEvent_Wait", "PyThread_acquire_lock"), "pthread_"
 
@@ -245,7 +272,8 @@ def place(stack: Sequence[Sequence[str]], python: str) -> tuple[str, str, str]:
     unnamed = first and not any(symbol for _, symbol in stack[:first])
     if unnamed and not any(symbol.startswith(PARKS) for _, symbol in stack):
         # A lock inside of it, below functions that it does not name.
-        return "the C library", "", next((symbol for _, symbol in stack[first:] if symbol), "")
+        named = (symbol for _, symbol in stack[first:] if symbol)
+        return "the C library", "", next((symbol for symbol in named if not symbol.startswith(CALLS)), "")
     # An extension's PyMutex_Lock ends in this function; what the interpreter locks for itself has others in between.
     taken = [number for number, (_, symbol) in enumerate(stack) if symbol in ("_PyMutex_LockTimed", "PyMutex_Lock")]
     behind = stack[taken[-1] + 1 :] if taken else []
@@ -326,8 +354,10 @@ class Cure:
 
 
 def of_locks(arms: Arms, those: Sequence[Suspect]) -> list[Culprit]:
-    """Locks of objects that were seen held, if own copies of what the statement reaches them through help; if no copy
-    can be made, all of them."""
+    """Locks of objects that threads waited for; else those that were seen held, if own copies of what the statement
+    reaches them through help; if no copy can be made, all of them."""
+    if waited := [one for one in those if one.kind == WAITED]:
+        return [Culprit(one.name, SECTION, f"waited for in {one.share:.0%} of the stacks") for one in waited]
     seen = locked(those)
     copied = [one for one in seen if COPY in arms and one.root]
     if copied and not better(arms, COPY, known(arms)):
@@ -367,8 +397,9 @@ def explained(arms: Arms, those: Sequence[Suspect], parked: Parked | None, threa
         return found or [Culprit("the rest", UNKNOWN)]
     locks = of_locks(arms, those)
     if locks:
-        # Whoever waits for its lock counts it, too.
-        return [one for one in found if one.name not in {lock.name for lock in locks}] + locks
+        # Whoever waits for its lock counts it, too; and where a lock was seen, what was not seen is not told.
+        seen = {UNSEEN, *(lock.name for lock in locks)}
+        return [one for one in found if one.name not in seen] + locks
     if parked and parked.owner == "the C library":
         # Where its own function has no name, the one that called it.
         name = parked.function or parked.caller or parked.owner

@@ -48,7 +48,8 @@ def made(statement, names, local=()):
     (function,) = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
     (each,) = (node for node in ast.walk(tree) if isinstance(node, ast.For))
     each.body = ast.parse(statement).body or each.body
-    function.body[:0] = ast.parse("\n".join(f"{word} = globals()[{word!r}]" for word in local)).body
+    every = "{**vars(__import__('builtins')), **globals()}"
+    function.body[:0] = ast.parse("\n".join(f"{word} = {every}[{word!r}]" for word in local)).body
     exec(read_back(ast.fix_missing_locations(tree), "statement"), names)
     return names.pop("ffilab_loop")
 

@@ -4,6 +4,7 @@ import ctypes
 import itertools
 import json
 import os
+import struct
 import threading
 import time
 
@@ -139,9 +140,19 @@ def frames(words, parts, where):
     return found[:14]
 
 
+def objects_by_lock(loop):
+    """What is reached, by the address of its lock; and the names of what the walk found, by id."""
+    walked = walk(loop)
+    named = {id(thing): name for name, thing in walked.items()}
+    things = {**reachable(), **{id(thing): thing for thing in walked.values()}}
+    return {id(thing) + Head.mutex.offset: thing for thing in things.values() if not isinstance(thing, ATOMS)}, named
+
+
 def parked(job, names):
-    """Where threads wait: the commonest stacks of those that wait for a futex, and how many looks there were."""
+    """Where threads wait: the commonest stacks of those that wait for a futex, how many looks there were, and the
+    objects for whose lock they wait: its address lies on the stack (Python/parking_lot.c, `struct wait_entry`)."""
     loop = made(job["statement"], names)
+    by_lock, named = objects_by_lock(loop)
     size, ids, ended = in_thread(calibrated, loop)[0], {}, []
 
     def run(which):
@@ -155,7 +166,7 @@ def parked(job, names):
         thread.start()
     while len(ids) < len(threads):
         time.sleep(0.001)
-    where, parts, stacks, looks = ctypes.CDLL(None).dladdr, executable_parts(), {}, 0
+    where, parts, stacks, waited, looks = ctypes.CDLL(None).dladdr, executable_parts(), {}, {}, 0
     memory = os.open("/proc/self/mem", os.O_RDONLY)
     calls = [os.open(f"/proc/self/task/{thread}/syscall", os.O_RDONLY) for thread in ids.values()]
     end = time.perf_counter() + job["seconds"]
@@ -167,10 +178,13 @@ def parked(job, names):
             if len(said) < 9 or int(said[0]) != job["futex"]:
                 continue
             try:
-                stack = json.dumps(frames(os.pread(memory, 1536, int(said[-2], 16)), parts, where))
+                words = os.pread(memory, 1536, int(said[-2], 16))
             except OSError:
                 continue
+            stack = json.dumps(frames(words, parts, where))
             stacks[stack] = stacks.get(stack, 0) + 1
+            for address in {*struct.unpack(f"{len(words) // 8}Q", words[: len(words) // 8 * 8])} & by_lock.keys():
+                waited[address] = waited.get(address, 0) + 1
         time.sleep(0.0007)
     ended.append(True)
     commonest = sorted(stacks.items(), key=lambda item: -item[1])[:8]
@@ -178,5 +192,14 @@ def parked(job, names):
         "looks": looks,
         "parked": sum(stacks.values()),
         "stacks": [[count, json.loads(stack)] for stack, count in commonest],
+        "waited": [
+            {
+                "name": named.get(id(by_lock[address]), described(by_lock[address])),
+                "named": id(by_lock[address]) in named,
+                "status": status(by_lock[address]),
+                "times": times,
+            }
+            for address, times in waited.items()
+        ],
         "python": file_of(ctypes.cast(ctypes.pythonapi.PyMutex_Lock, ctypes.c_void_p), where),
     }
