@@ -313,30 +313,43 @@ def compare(run_a, run_b):
 @click.argument("name", default="")
 @kernels_option
 @a_budget(default="room", help="How long a cell measures.")
-def lab(name, kernels, budget):
+@from_option
+def lab(name, kernels, budget, source):
     """Start JupyterLab on loopback, with what its notebooks need: interpreters, native code, layouts to measure on.
 
     NAME opens one chapter, and builds no more than that needs. What is measured there lies apart, in _build/lab.
+    With FROM the cells read these records: nothing is built or measured, and no interpreter is needed.
     """
-    from ffilab.page import contents
+    from ffilab.measure import foreign
+    from ffilab.page import contents, execute
     from ffilab.page.book import set_up
     from ffilab.setup import installed, layout_pool
     from ffilab.setup.layouts import OF_LAB
 
     notebook = contents.chapter(name).source if name else paths.NOTEBOOKS
-    interpreters = set_up(catalogue.parse(kernels, "room"), contents.with_uses(name) if name else None)
-    labels = [python.label for python in interpreters]
-    layout_pool.ready(OF_LAB, labels, BUDGETS[budget].layouts, secrets.randbits(32))
-    told = settings.telling(layouts=str(OF_LAB), linker=linker.version_here() or None, lab=True)
-    environment = {**os.environ, **told, settings.BUDGET: budget}
-    environment |= {"JUPYTER_PATH": str(paths.ROOT / "kernels"), "PYTHONPATH": str(paths.ROOT)}
+    told, kernels_folder = {"lab": True}, paths.ROOT / "kernels"
+    if folder := records(source):
+        # Those of the other chapters are checked, too, if none is named.
+        for chapter in [name] if name else (one.name for one in contents.chapters()):
+            foreign.find(folder, chapter)
+        kernels_folder = paths.BUILD / "lab" / "reading"
+        names = [execute.reading_kernel(kernels_folder, python.name) for python in catalogue.CHAPTER_PAIR]
+        told |= {"source": str(folder)}
+    else:
+        interpreters = set_up(catalogue.parse(kernels, "room"), contents.with_uses(name) if name else None)
+        labels = [python.label for python in interpreters]
+        layout_pool.ready(OF_LAB, labels, BUDGETS[budget].layouts, secrets.randbits(32))
+        names = [python.name for python in installed.present()]
+        told |= {"layouts": str(OF_LAB), "linker": linker.version_here() or None}
+    environment = {**os.environ, **settings.telling(**told), settings.BUDGET: budget}
+    environment |= {"JUPYTER_PATH": str(kernels_folder), "PYTHONPATH": str(paths.ROOT)}
     environment[settings.BUILD] = str(paths.BUILD / "lab")
     command = [sys.executable, "-m", "jupyterlab", "--ip=127.0.0.1", f"--ServerApp.root_dir={paths.ROOT}"]
     # The address that is printed opens it as well, where there is no browser.
     command += [f"--LabApp.default_url=/lab/tree/{notebook.relative_to(paths.ROOT)}"]
     # Only kernels that are there: a tile that cannot start is a trap.
     command += ["--KernelSpecManager.ensure_native_kernel=False"]
-    command += [f"--KernelSpecManager.allowed_kernelspecs={python.name}" for python in installed.present()]
+    command += [f"--KernelSpecManager.allowed_kernelspecs={name}" for name in names]
     if os.geteuid() == 0:
         command.append("--allow-root")  # containers; the server is on loopback only
     os.execve(sys.executable, command, environment)
