@@ -261,7 +261,8 @@ def compare(run_a, run_b):
 def lab(name, kernels, budget):
     """Start JupyterLab on loopback, with what its notebooks need: interpreters, native code, layouts to measure on.
 
-    NAME opens one chapter, and builds no more than that needs. What is measured there lies apart, in _build/lab.
+    NAME opens one chapter, on the chapter pair unless KERNELS names others, and builds no more than that needs. What is
+    measured there lies apart, in _build/lab.
     """
     from ffilab.page import contents
     from ffilab.page.book import set_up
@@ -269,10 +270,14 @@ def lab(name, kernels, budget):
     from ffilab.setup.layouts import OF_LAB
 
     notebook = contents.chapter(name).source if name else paths.NOTEBOOKS
-    interpreters = set_up(catalogue.parse(kernels, "room"), contents.with_uses(name) if name else None)
+    # To look for others takes longer than all else.
+    asked = catalogue.parse(kernels or "pair" * bool(name), "room")
+    interpreters = set_up(asked, contents.with_uses(name) if name else None)
     labels = [python.label for python in interpreters]
     layout_pool.ready(OF_LAB, labels, BUDGETS[budget].layouts, secrets.randbits(32))
-    told = settings.telling(layouts=str(OF_LAB), linker=linker.version_here() or None, lab=True)
+    told = settings.telling(
+        layouts=str(OF_LAB), linker=linker.version_here() or None, lab=True, interpreters=labels if name else None
+    )
     environment = {**os.environ, **told, settings.BUDGET: budget}
     environment |= {"JUPYTER_PATH": str(paths.ROOT / "kernels"), "PYTHONPATH": str(paths.ROOT)}
     environment[settings.BUILD] = str(paths.BUILD / "lab")
