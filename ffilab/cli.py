@@ -317,7 +317,8 @@ def compare(run_a, run_b):
 def lab(name, kernels, budget, source):
     """Start JupyterLab on loopback, with what its notebooks need: interpreters, native code, layouts to measure on.
 
-    NAME opens one chapter, and builds no more than that needs. What is measured there lies apart, in _build/lab.
+    NAME opens one chapter, on the chapter pair unless KERNELS names others, and builds no more than that needs. What is
+    measured there lies apart, in _build/lab.
     With FROM the cells read these records: nothing is built or measured, and no interpreter is needed.
     """
     from ffilab.measure import foreign
@@ -336,11 +337,14 @@ def lab(name, kernels, budget, source):
         names = [execute.reading_kernel(kernels_folder, python.name) for python in catalogue.CHAPTER_PAIR]
         told |= {"source": str(folder)}
     else:
-        interpreters = set_up(catalogue.parse(kernels, "room"), contents.with_uses(name) if name else None)
+        # To look for others takes longer than all else.
+        asked = catalogue.parse(kernels or "pair" * bool(name), "room")
+        interpreters = set_up(asked, contents.with_uses(name) if name else None)
         labels = [python.label for python in interpreters]
         layout_pool.ready(OF_LAB, labels, BUDGETS[budget].layouts, secrets.randbits(32))
         names = [python.name for python in installed.present()]
         told |= {"layouts": str(OF_LAB), "linker": linker.version_here() or None}
+        told |= {"interpreters": labels if name else None}
     environment = {**os.environ, **settings.telling(**told), settings.BUDGET: budget}
     environment |= {"JUPYTER_PATH": str(kernels_folder), "PYTHONPATH": str(paths.ROOT)}
     environment[settings.BUILD] = str(paths.BUILD / "lab")

@@ -252,7 +252,7 @@ def rounds(runs: pd.DataFrame, label: str, value: str) -> pd.DataFrame:
 def as_run(runs: pd.DataFrame, label: str, value: str) -> Location:
     """The ratio of the loaders, over all rounds. That of times is one of logarithms; a count may be nearly nothing."""
     ratios, is_time = rounds(runs, label, value).ratio.to_numpy(), value == "seconds"
-    return Location.of(np.log(ratios) if is_time else ratios, log=is_time)
+    return Location.of(np.log(ratios) if is_time else ratios, log=is_time, signed=False)
 
 
 @number("rounds with the larger ratio on {label}", frame=e.GETPID, over={"label": PAIR})
