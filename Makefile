@@ -5,12 +5,12 @@
 # NAME=loaders                           the chapter of `make chapter`, `make more` and `make lab`
 # FROM=folder or bundle                  make pages from these records instead of measuring
 # Pass variables through the environment unexpanded.
-$(foreach name,KERNELS BUDGET FROM NAME A B,$(eval override $(name) := $$(value $(name))))
-export KERNELS BUDGET FROM NAME A B
+$(foreach name,KERNELS BUDGET FROM NAME A B HOSTS,$(eval override $(name) := $$(value $(name))))
+export KERNELS BUDGET FROM NAME A B HOSTS
 # Without a shell in between, which would keep the signals that end a run for itself.
 run = @exec python3 ffilab/bootstrap.py
 
-.PHONY: help book chapter more html lab doctor compare judge pack atlas test test-all clean
+.PHONY: help book chapter more html lab doctor compare judge pack atlas fleet ready test test-all clean
 help:     ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
 	@echo; sed -n '3,6s/^# //p' Makefile
@@ -30,11 +30,15 @@ compare:  ## compare two records (A=_build/records/…/calls.jsonl B=…)
 	$(run) compare "$$A" "$$B"
 judge:    ## print the ledger for a set of records (FROM=_build/records), without measuring
 	$(run) judge "$$FROM"
-# Two more, for many machines.
+# Four more, for many machines.
 pack:     # what was measured here in one file to be given away: records, ledger, facts of the machine
 	$(run) pack
 atlas:    # one page of the packs of many machines (FROM="folder or files")
 	$(run) atlas
+fleet:    # measure on other machines over SSH, then make their atlas (HOSTS="user@one user@two")
+	$(run) fleet
+ready:    # for a workshop: fetch and build all, prove it without a network, write _build/room for others (who say FROM=that)
+	$(run) ready
 test:     ## set up the chapter pair and run the default tests
 	$(run) test
 test-all: ## set up the chapter pair and run the long tests

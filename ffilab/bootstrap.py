@@ -5,7 +5,9 @@ Standard library only: it runs before anything is installed. Usage:
 """
 
 import hashlib
+import json
 import os
+import platform
 import re
 import signal
 import subprocess
@@ -20,7 +22,7 @@ PYTHON = VENV / "bin" / "python"
 RUN = "FFILAB_RUN"
 MINIMUM = (3, 11)
 # Verbs that set up interpreters and native code, unless FROM says that nothing is measured.
-SETTING_UP = {"book", "chapter", "more", "lab", "test", "test-all", "kernels", "native", "study"}
+SETTING_UP = {"book", "chapter", "more", "lab", "test", "test-all", "kernels", "native", "study", "ready"}
 # Verbs that write to this folder: one at a time.
 READERS = {"doctor", "lab", "compare", "judge", "time", "--help"}
 
@@ -104,6 +106,38 @@ def run(command, hint):
 
 
 LOCK = ROOT / "requirements" / "book.txt"
+# Of a folder that `make ready` wrote: what kind of machine it serves.
+KIND = "kind.json"
+
+
+def kind():
+    """What another machine must have in common with this one to use what is ready here. Of Python the whole version:
+    the lock asks for other packages from some of its last numbers on."""
+    return {"system": platform.system(), "processor": platform.machine(), "python3": platform.python_version()}
+
+
+def take_from(folder):
+    """Let pip, uv and cargo take everything from a folder that `make ready` wrote, and ask no network. Raises Stop."""
+    folder = Path(folder).resolve()
+    try:
+        made_on = json.loads((folder / KIND).read_text())
+        sums = [line.split("  ", 1) for line in (folder / "SHA256SUMS").read_text().splitlines()]
+        damaged = [name for digest, name in sums if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest]
+    except (OSError, ValueError) as error:
+        raise Stop(f"FROM is {folder}, which is no folder that `make ready` wrote ({error}): copy it again.") from None
+    if damaged:
+        raise Stop(f"{folder / damaged[0]} is not as `make ready` wrote it: copy the folder again.")
+    if made_on != kind():
+        made, here = (" ".join(facts.values()) for facts in (made_on, kind()))
+        raise Stop(
+            f"{folder} serves machines with {made} (system, processor, python3), and this one has {here}: "
+            "run `make ready` without FROM, with a connection."
+        )
+    os.environ["FROM"] = str(folder)
+    # As an address: pip takes a path with a space for two.
+    wheels = (folder / "wheels").as_uri()
+    os.environ.update(PIP_NO_INDEX="1", PIP_FIND_LINKS=wheels, UV_FIND_LINKS=wheels, UV_OFFLINE="1")
+    os.environ["CARGO_NET_OFFLINE"] = "true"
 
 
 def is_ready():
@@ -123,6 +157,8 @@ def prepare():
     if is_ready():
         return
     offline = "check the connection, then run the same command again"
+    if os.environ.get("UV_OFFLINE"):
+        offline = "the folder that FROM names was written for another state of the book: take the clone that lies in it"
     uv = VENV / "bin" / "uv"
     try:
         sys.stderr.write("  Preparing the book environment in .venv (about a minute, once)\n")
@@ -163,8 +199,11 @@ def main():
 
             sys.argv = ["doctor.py", *rest]
             sys.exit(doctor.main())
-        if verb in SETTING_UP and not os.environ.get("FROM"):
+        source = os.environ.get("FROM", "")
+        if verb in SETTING_UP and (verb == "ready" or not source):
             check(os.environ.get("KERNELS", ""), "room" if verb == "lab" else os.environ.get("BUDGET", ""))
+        if verb == "ready" and source:
+            take_from(source)
         if verb not in READERS:
             lock_folder()
             prepare()

@@ -3,6 +3,7 @@
 import importlib
 import os
 import secrets
+import shlex
 import shutil
 import subprocess
 import sys
@@ -255,6 +256,50 @@ def atlas(source):
 
 
 @verbs.command()
+@click.argument("machines", nargs=-1, envvar="HOSTS")
+@click.option(
+    "--scheduler", default="", help="Address of a Dask scheduler that is there: its workers are the machines."
+)
+@click.option("--listen", default="127.0.0.1", show_default=True, help="Address of this machine that the others reach.")
+@click.option("--ssh-config", default="", help="Instead of ~/.ssh/config.")
+@click.option("--chapter", envvar="NAME", default="", help="One chapter instead of the book.")
+@kernels_option
+@budget_option
+def fleet(machines, scheduler, listen, ssh_config, chapter, kernels, budget):
+    """Measure the book on other machines, [NAME=][USER@]ADDRESS[:PORT] each, and make the atlas of their packs."""
+    from ffilab.atlas import fleet
+
+    came = fleet.packs(
+        machines, scheduler, listen, ssh_config, chapter, {settings.KERNELS: kernels, settings.BUDGET: budget}
+    )
+    from ffilab.atlas import page
+
+    say(f"  open {os.path.relpath(page.make(shlex.join(str(machine.pack) for machine in came if machine.pack)))}")
+
+
+@verbs.command()
+@kernels_option
+@click.option("--from", "source", envvar=settings.FROM, default="", help="A folder that `make ready` wrote elsewhere.")
+def ready(kernels, source):
+    """Fetch and build all that a workshop needs, prove it without a network, and write a folder for others in the room.
+
+    With FROM it takes everything from such a folder, and asks no network.
+    """
+    from ffilab.atlas import model
+    from ffilab.page.book import set_up
+    from ffilab.page.parts import in_order
+    from ffilab.setup import room
+
+    if source:
+        room.take(Path(source))
+    interpreters = set_up(catalogue.parse(kernels))
+    model.provide()
+    room.prove(in_order()[0].name)
+    if not source:
+        room.write(paths.BUILD / "room", interpreters)
+
+
+@verbs.command()
 @click.argument("run_a", default="")
 @click.argument("run_b", default="")
 def compare(run_a, run_b):
@@ -268,30 +313,47 @@ def compare(run_a, run_b):
 @click.argument("name", default="")
 @kernels_option
 @a_budget(default="room", help="How long a cell measures.")
-def lab(name, kernels, budget):
+@from_option
+def lab(name, kernels, budget, source):
     """Start JupyterLab on loopback, with what its notebooks need: interpreters, native code, layouts to measure on.
 
-    NAME opens one chapter, and builds no more than that needs. What is measured there lies apart, in _build/lab.
+    NAME opens one chapter, on the chapter pair unless KERNELS names others, and builds no more than that needs. What is
+    measured there lies apart, in _build/lab.
+    With FROM the cells read these records: nothing is built or measured, and no interpreter is needed.
     """
-    from ffilab.page import contents
+    from ffilab.measure import foreign
+    from ffilab.page import contents, execute
     from ffilab.page.book import set_up
     from ffilab.setup import installed, layout_pool
     from ffilab.setup.layouts import OF_LAB
 
     notebook = contents.chapter(name).source if name else paths.NOTEBOOKS
-    interpreters = set_up(catalogue.parse(kernels, "room"), contents.with_uses(name) if name else None)
-    labels = [python.label for python in interpreters]
-    layout_pool.ready(OF_LAB, labels, BUDGETS[budget].layouts, secrets.randbits(32))
-    told = settings.telling(layouts=str(OF_LAB), linker=linker.version_here() or None, lab=True)
-    environment = {**os.environ, **told, settings.BUDGET: budget}
-    environment |= {"JUPYTER_PATH": str(paths.ROOT / "kernels"), "PYTHONPATH": str(paths.ROOT)}
+    told, kernels_folder = {"lab": True}, paths.ROOT / "kernels"
+    if folder := records(source):
+        # Those of the other chapters are checked, too, if none is named.
+        for chapter in [name] if name else (one.name for one in contents.chapters()):
+            foreign.find(folder, chapter)
+        kernels_folder = paths.BUILD / "lab" / "reading"
+        names = [execute.reading_kernel(kernels_folder, python.name) for python in catalogue.CHAPTER_PAIR]
+        told |= {"source": str(folder)}
+    else:
+        # To look for others takes longer than all else.
+        asked = catalogue.parse(kernels or "pair" * bool(name), "room")
+        interpreters = set_up(asked, contents.with_uses(name) if name else None)
+        labels = [python.label for python in interpreters]
+        layout_pool.ready(OF_LAB, labels, BUDGETS[budget].layouts, secrets.randbits(32))
+        names = [python.name for python in installed.present()]
+        told |= {"layouts": str(OF_LAB), "linker": linker.version_here() or None}
+        told |= {"interpreters": labels if name else None}
+    environment = {**os.environ, **settings.telling(**told), settings.BUDGET: budget}
+    environment |= {"JUPYTER_PATH": str(kernels_folder), "PYTHONPATH": str(paths.ROOT)}
     environment[settings.BUILD] = str(paths.BUILD / "lab")
     command = [sys.executable, "-m", "jupyterlab", "--ip=127.0.0.1", f"--ServerApp.root_dir={paths.ROOT}"]
     # The address that is printed opens it as well, where there is no browser.
     command += [f"--LabApp.default_url=/lab/tree/{notebook.relative_to(paths.ROOT)}"]
     # Only kernels that are there: a tile that cannot start is a trap.
     command += ["--KernelSpecManager.ensure_native_kernel=False"]
-    command += [f"--KernelSpecManager.allowed_kernelspecs={python.name}" for python in installed.present()]
+    command += [f"--KernelSpecManager.allowed_kernelspecs={name}" for name in names]
     if os.geteuid() == 0:
         command.append("--allow-root")  # containers; the server is on loopback only
     os.execve(sys.executable, command, environment)

@@ -11,9 +11,11 @@ lock() {
         --custom-compile-command "python3 ffilab/bootstrap.py lock" --python-version "$python" "$@" "$input" -o "$output"
 }
 lock 3.11 requirements/book.in requirements/book.txt "$@"
-# Into the same environment, when an atlas is first asked for: it must not want another version of anything there.
+# Into the same environment, when an atlas or a fleet is first asked for: they must not want another version of anything there.
 lock 3.11 requirements/atlas.in requirements/atlas.txt --constraint requirements/book.txt "$@"
+lock 3.11 requirements/fleet.in requirements/fleet.txt --constraint requirements/book.txt "$@"
 lock 3.11 requirements/linker.in requirements/linker.txt "$@"
+lock 3.11 requirements/pip.in requirements/pip.txt "$@"
 lock 3.11 requirements/types.in requirements/types.txt "$@"
 for folder in kernels/kernels/*/; do
     label=$(basename "$folder" | sed 's/^cpython-//')

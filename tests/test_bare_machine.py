@@ -98,6 +98,17 @@ def test_the_commands_of_the_readme(machine, rust):
 
 
 @long
+@pytest.mark.tool("ip")
+def test_a_folder_made_ready_serves_others_without_a_network(machine):
+    """A new clone, with empty caches, takes everything from the folder, and measures."""
+    machine.run("make", "ready")
+    there = "rm -rf ~/room ~/friend && cp -r _build/room ~/room && mv ~/.cache ~/.cache-before && cd ~"
+    machine.run("bash", "-ec", f"{there} && git clone -q room/book.bundle friend")
+    made = "make ready FROM=$HOME/room && make chapter NAME=loaders BUDGET=smoke"
+    assert "loaders.html" in machine.run("bash", "-ec", f"cd ~/friend && {made}", CUT="1")
+
+
+@long
 def test_each_way_of_installing_gives_the_command(machine):
     machine.run("bash", "-c", "python3 -m venv ~/with-uv && ~/with-uv/bin/pip install --quiet uv", PACKAGES="pipx")
     for way in ways_to_install(README):

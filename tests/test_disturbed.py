@@ -184,7 +184,7 @@ def test_disturbed_processes_run_again_at_the_end_in_the_place_of_the_first(sess
         assert all(line[key] == first[key] for key in ("factors", "round", "layout"))
         assert line["seed"] != first["seed"]
     assert session.disturbed("calls") == (2, 0, 12)
-    assert session.said("calls") == "2 of 12 processes were measured again, 0 left out: other load"
+    assert session.said("calls") == "2 of 12 processes were measured again, none left out: other load"
 
 
 def test_nobody_watches_what_only_counts_events(session, busy):
@@ -295,7 +295,7 @@ def company(busy, monkeypatch):
 def test_a_process_that_had_a_neighbour_runs_again(session, company):
     company(lambda number: number == 2)
     assert sorted(three(session)["at"]) == [0, 1, *range(3, 13)]
-    assert session.said("calls") == "1 of 12 processes were measured again, 0 left out: a neighbour"
+    assert session.said("calls") == "1 of 12 processes were measured again, none left out: a neighbour"
 
 
 def test_a_neighbour_that_stays_is_said_and_withholds_nothing(session, company, monkeypatch):

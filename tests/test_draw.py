@@ -36,6 +36,16 @@ def test_what_has_no_rows_says_so_and_draws_nothing(displayed):
     assert draw.percent(math.nan) == "not known"
 
 
+def test_a_picture_that_opens_a_page_has_its_numbers_at_hand(displayed):
+    frame = pd.DataFrame({"arm": ["a"], "value": [1.5], "low": [1.4], "high": [1.6]})
+    draw.figure(lambda figure: figure.subplots(), "One arm.", data=frame, name="one-arm")
+    draw.figure(lambda figure: figure.subplots(), "One arm.", data=frame)
+    opening, glued, further = (str(what.data if hasattr(what, "data") else what) for what, _ in displayed)
+    assert "<td>1.50 [1.40, 1.60]</td>" in opening
+    assert "ffi-numbers" in glued
+    assert "ffi-numbers" not in further
+
+
 def test_a_table_is_kept_in_the_notebook_for_other_pages_with_its_mark(tmp_path, monkeypatch, displayed):
     chapter = Chapter("loaders", executed_folder=tmp_path)
     monkeypatch.setattr(tables, "Chapter", lambda of: chapter)

@@ -96,8 +96,11 @@ def test_what_the_code_answers_is_said_whatever_the_run_can_say(source_tree):
     assert advice.evidence(one, withheld) == "This run's number is withheld: a control failed."
     assert advice.evidence(one, absent(verdicts.NO_NUMBER, is_result=False)[1]) == advice.SMOKE
     assert all(advice.is_decided(one, copy) is None for copy in (withheld, absent("")[1], advice.Copy({})))
-    lines = front.questions(source_tree, advice.Copy({}), "safe").splitlines()
-    assert all(re.match(r"- \*\*.+\? (Yes|No)\b.*" + re.escape(advice.NOT_HERE), line) for line in lines)
+    *lines, _, last = front.questions(source_tree, advice.Copy({}), "safe").splitlines()
+    assert all(re.match(r"- \*\*.+\? (Yes|No)\b", line) for line in lines)
+    # Once a page.
+    assert last.startswith("Not measured in this copy: [")
+    assert guide.cards_page(source_tree, advice.Copy({})).count("Not measured in this copy") == 1
 
 
 def test_surprises_are_those_with_a_number_decided_ones_first(source_tree, monkeypatch):

@@ -4,6 +4,7 @@ changed is measured first.
 Real kernels; nothing here waits for a whole measurement.
 """
 
+import math
 import re
 from dataclasses import replace
 from importlib import import_module
@@ -15,7 +16,8 @@ from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell
 
 from ffilab.measure import reporting
-from ffilab.measure.changed import books_own, changed
+from ffilab.measure.case import Case
+from ffilab.measure.changed import books_longest, books_own, changed
 from ffilab.measure.plan import Arm
 from ffilab.page import lab as laboratory
 from ffilab.page.contents import Chapter
@@ -23,6 +25,7 @@ from ffilab.run import settings
 from ffilab.run.budget import BUDGETS
 from ffilab.run.errors import UserError
 from ffilab.run.paths import NOTEBOOKS, ROOT
+from ffilab.setup import mine, native
 
 GETPID = '*(call(loader, "getpid", None) for loader in LOADERS),'
 
@@ -53,6 +56,11 @@ MISTAKES = {
         ".sleep_ms\n",
         ".sleep_ms + nothing\n",
         r"^counting names nothing, .*\(sleep_ms = .* \+ nothing\): correct it",
+    ),
+    "a function of a case that hangs": (
+        "    stop = True\n",
+        "    stop = False\n",
+        r"^counting\(loader='\w+'\) on 3\.14t? \(line 4 of its cell\) had not come back after 4 s",
     ),
     "an attribute that is not there": (
         CASES,
@@ -114,6 +122,19 @@ def test_a_mistake_is_told_at_the_cell_before_anything_is_measured(mistake, told
     assert "ffilab" not in told[mistake]
 
 
+def test_a_cell_that_runs_twice_counts_its_processes_once(run):
+    *_, rows = run[0](
+        [
+            *CELLS[:2],
+            *(source for source in CELLS if "def counting" in source),
+            *2 * [source for source in CELLS if CASES in source],
+            "raise ValueError(f'{len(runs)} rows of {len(cases) * session.budget.repeats}')",
+        ]
+    )
+    rows, planned = re.search(r"(\d+) rows of (\d+)", rows).groups()
+    assert rows == planned
+
+
 def test_a_cell_out_of_order_names_what_to_run_first(told):
     assert told["out of order"] == f"LIBRARY is not there yet: {laboratory.ABOVE}."
 
@@ -141,6 +162,49 @@ def test_an_arm_that_one_interpreter_can_make_is_no_mistake(monkeypatch, tmp_pat
     laboratory.try_out([only_here], ["3.14", "3.14t"])
     with pytest.raises(UserError, match=r"'t' cannot be timed: AssertionError\. Correct it"):
         laboratory.try_out([only_here], ["3.14"])
+
+
+# Mistakes in C: what stands in native/loaders/library/loaders.c, what takes its place, and what is then said.
+IN_C = {
+    "no semicolon": ("return 0;", "return 0", r"line 12, `return 0`: expected .;.*"),
+    "a name that is not there": (")value + 1u", ")nought + 1u", r"line \d+, `.*nought.*`: .nought. undeclared.*"),
+    "a function that is not there": ("nanosleep(", "nanoslep(", r"line \d+, `.*nanoslep.*`: there is no nanoslep\. .*"),
+    "a function that is gone": ("int noop(", "int nop(", r"my/loaders/library has no noop any more.*"),
+}
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory):
+    """The C file of a reader's copy of the library, in folders of its own; the original is built."""
+    folder = tmp_path_factory.mktemp("mine")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"MINE": folder / "my", "ROOT": folder, "NATIVE_OUT": folder / "built"}.items():
+            patch.setattr(mine, name, value)
+        patch.setattr(native, "LOGS", folder)
+        native.build(mine.NATIVE / "loaders/library", [], folder / "built/loaders")
+        yield mine.copy("loaders/library") / "loaders.c"
+
+
+@pytest.mark.parametrize("mistake", IN_C)
+def test_a_mistake_in_c_is_told_with_its_line(mistake, copied):
+    """As the cell of an exercise builds a reader's copy."""
+    old, new, said = IN_C[mistake]
+    text = (mine.NATIVE / "loaders/library/loaders.c").read_text()
+    assert old in text
+    copied.write_text(text.replace(old, new, 1))
+    with pytest.raises(UserError, match=f"^(my/loaders/library/loaders.c, )?{said}run this cell again"):
+        mine.build_here("loaders/library")
+
+
+def test_a_hang_is_told_sooner_where_the_books_own_processes_are_short():
+    case = Case("3.14", books_longest)
+    assert laboratory.Watched.of(case, 0.5).timeout_s == laboratory.TRIAL_S
+    assert laboratory.Watched.of(case, 2).timeout_s == 2 * laboratory.SLOWER
+    assert laboratory.Watched.of(case, 20) is case
+    limited = replace(case, timeout_s=15)
+    assert laboratory.Watched.of(limited, math.nan) is limited
+    assert 0 < books_longest("loaders", "counting thread") < 2
+    assert math.isnan(books_longest("loaders", "no such experiment"))
 
 
 def test_names_of_a_chapter_are_what_its_cells_define():

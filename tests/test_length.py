@@ -1,5 +1,5 @@
-"""How long a page is: words of prose that are not folded, and the minutes that its head promises. From the golden
-records."""
+"""How long a page is: words of prose that are not folded, and the minutes that its head promises to a class and to who
+reads alone. From the golden records."""
 
 import ast
 import math
@@ -13,6 +13,8 @@ from ffilab.run.paths import NOTEBOOKS
 MOST = {"loaders": 1800, "boundary": 3225, "outside": 3200, "sharing": 3600}
 # Of words, lines of code and pictures a minute.
 WORDS, LINES, SHOWN = 220, 20, 4 / 3
+# Of words and lines a minute, for who reads alone: without the code, and with every line of it.
+ALONE, EACH_LINE = 200, 10
 
 
 def without_folds(text: str) -> str:
@@ -92,4 +94,7 @@ def test_a_chapter_is_as_long_as_its_head_says(chapter, executed):
         said = page.cells[0].metadata.get("minutes")
         counted = f"{name}: {words} words, {lines} lines of code, {shown} tables and figures: {minutes} minutes"
         assert said is None or said["teaching"] == minutes, counted
+        prose, whole = (5 * math.ceil((words / ALONE + shown / SHOWN + code) / 5) for code in (0, lines / EACH_LINE))
+        alone = f"Reading: {prose} minutes, {whole} with every line of code."
+        assert said is None or alone in page.cells[0].source, f"{counted}. {alone}"
     assert total <= MOST.get(chapter, 3000), f"{chapter}: {total} words"

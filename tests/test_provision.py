@@ -172,10 +172,11 @@ def test_all_that_is_lacking_is_one_command(monkeypatch, program, command):
     assert doctor.command(packages).removeprefix("as root: ") == command
 
 
-def test_the_readme_has_the_line_of_packages():
+def test_readme_and_container_have_the_packages_that_are_needed():
     needed = [*doctor.KNOWN["tools"].values(), *doctor.KNOWN["headers"].values()]
-    names = dict.fromkeys(of_it[3]["apt"] for of_it in needed if of_it[0])
-    assert f"sudo apt-get install {' '.join(names)}\n" in (ROOT / "README.md").read_text()
+    names = " ".join(dict.fromkeys(of_it[3]["apt"] for of_it in needed if of_it[0]))
+    assert f"sudo apt-get install {names}\n" in (ROOT / "README.md").read_text()
+    assert f" ca-certificates {names} " in (ROOT / "Containerfile").read_text()
 
 
 def test_pair_was_built_alike():

@@ -4,11 +4,13 @@ found."""
 import re
 from types import SimpleNamespace
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from ffilab.judge import ledger, verdicts
+from ffilab.judge import ledger, processes, verdicts, wording
 from ffilab.judge.claims import all_claims
-from ffilab.judge.estimates import Location
+from ffilab.judge.estimates import Interval, Location
 from ffilab.judge.poured import Digits
 from ffilab.judge.rules import KINDS, NO, OPEN, YES, Conformance, Equal, Never, Occurs, Side, Size
 from ffilab.page import advice, ledger_page, parts
@@ -144,3 +146,15 @@ def test_the_run_says_how_long_it_took(minutes, says):
 def test_digits_that_a_form_asks_for_have_no_exponent():
     said = [f"{Digits(value):.2g}" for value in (0.0123, 1.44, 79.2, 144.0, 14_400.0)]
     assert said == ["0.012", "1.4", "79", "140", "14,000"]
+
+
+def test_what_cannot_be_negative_is_at_most_its_bound():
+    """A time or a share has no bound below zero; a difference may."""
+    values = [1.0, 2.0, 30.0]
+    assert wording.text(processes.location(np.array(values)).at(), "ns").startswith("at most ")
+    assert processes.location(np.array(values), signed=True).at().low < 0
+    assert processes.difference(np.array(values), np.zeros(3)).at().low < 0
+    assert processes.interval_of(pd.DataFrame({"ns": values}), "ns").low == 0
+    assert processes.interval_of(pd.DataFrame({"ns": [-1.0, *values]}), "ns").low < 0
+    assert wording.text(Interval(0.2, 0.0, 0.71), "%", 100) == "at most 71 %"
+    assert wording.text(Interval(0.0, 0.0, 0.09)) == "0.000 [0.000, 0.090]"

@@ -1,5 +1,6 @@
 // The page of the matrix: DataTables sorts, searches and pages; the select boxes choose; the choice stands in the address.
-// DataTables is fetched when somebody chooses, or when the address does: the page is complete without it.
+// DataTables is fetched when somebody chooses, or when the address does, and on a phone, where all rows at once are a
+// hundred screens: the page is complete without it.
 (() => {
   const element = document.getElementById("ffi-matrix");
   const form = document.querySelector(".ffi-choose");
@@ -76,5 +77,5 @@
   form.hidden = false;
   form.addEventListener("focusin", fetched);
   form.addEventListener("pointerover", fetched);
-  if (location.search || location.hash) fetched();
+  if (location.search || location.hash || matchMedia("(max-width: 600px)").matches) fetched();
 })();

@@ -1,4 +1,5 @@
-// What the theme leaves unsaid: names for its buttons, and a stop of the Tab key where something scrolls.
+// What the theme leaves unsaid: names for its buttons, a hint and a stop of the Tab key where something scrolls; and
+// tables of a picture's numbers that a click sorts.
 // Everything can be read without this script.
 (() => {
   const WIDE = ".ffi-table, .ffi-figure, .pst-scrollable-table-container, .bd-article table, .bd-article pre, div.math";
@@ -11,9 +12,19 @@
     return words ? `${kind}: ${words.textContent.replace(/#$/, "").trim()}` : kind;
   }
 
+  // Above what scrolls sideways: on a phone nothing else shows that there is more.
+  function hint(box, scrolls) {
+    const before = box.previousElementSibling?.matches(".ffi-scrolls") ? box.previousElementSibling : null;
+    if (!scrolls) return before?.remove();
+    if (before || box.matches("pre, div.math")) return;
+    const said = document.documentElement.lang.startsWith("zh") ? "左右捲動" : "scrolls sideways";
+    box.before(Object.assign(document.createElement("p"), { className: "ffi-scrolls", textContent: `⇆ ${said}` }));
+  }
+
   function stops() {
     for (const box of document.querySelectorAll(WIDE)) {
       const scrolls = box.scrollWidth > box.clientWidth + 1 && getComputedStyle(box).overflowX !== "visible";
+      hint(box, scrolls);
       if (scrolls && !box.hasAttribute("tabindex")) {
         box.tabIndex = 0;
         box.dataset.stop = "";
@@ -35,6 +46,23 @@
     document.querySelectorAll(".citation-list[role=list]").forEach(list => list.removeAttribute("role"));
   }
 
+  function sorted() {
+    const value = text => text.replaceAll(",", "").match(/-?\d[\d.]*/)?.[0];
+    for (const head of document.querySelectorAll(".ffi-numbers th")) {
+      const button = Object.assign(document.createElement("button"), { type: "button" });
+      button.append(...head.childNodes);
+      head.append(button);
+      button.addEventListener("click", () => {
+        const body = head.closest("table").tBodies[0], up = head.getAttribute("aria-sort") !== "ascending";
+        const said = row => row.cells[head.cellIndex].textContent;
+        const order = (a, b) => value(a) - value(b) || a.localeCompare(b);
+        head.parentElement.querySelectorAll("th").forEach(other => other.removeAttribute("aria-sort"));
+        head.setAttribute("aria-sort", up ? "ascending" : "descending");
+        body.append(...[...body.rows].sort((a, b) => (up ? 1 : -1) * order(said(a), said(b))));
+      });
+    }
+  }
+
   // An address may lead into what is folded, such as the proof.
   function unfold() {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
@@ -44,7 +72,7 @@
     if (folded.length) target.scrollIntoView();
   }
 
-  addEventListener("DOMContentLoaded", () => { names(); stops(); unfold(); });
+  addEventListener("DOMContentLoaded", () => { names(); sorted(); stops(); unfold(); });
   addEventListener("hashchange", unfold);
   addEventListener("load", stops);
   addEventListener("resize", stops);

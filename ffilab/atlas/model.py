@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 from scipy import stats
@@ -26,6 +27,7 @@ NAME = "random effects: Paule and Mandel's variance, Hartung and Knapp's interva
 # Two machines say nothing of a third one: the prediction interval has no degree of freedom.
 FEWEST = 3
 LOCK = ROOT / "requirements" / "atlas.txt"
+STATSMODELS = "statsmodels, which the atlas needs (12 MB, once)"
 
 
 @dataclass(frozen=True)
@@ -77,13 +79,13 @@ def combined(intervals: Sequence[Interval], errors: Sequence[float | None]) -> C
     )
 
 
-def provide() -> None:
-    """Install what the model needs, by its hashed lock, if it is not there. Raises UserError if that fails."""
-    if find_spec("statsmodels"):
+def provide(module: str = "statsmodels", lock: Path = LOCK, what: str = STATSMODELS) -> None:
+    """Install what few need, by its hashed lock, if the module is not there. Raises UserError if that fails."""
+    if find_spec(module):
         return
-    with step("install statsmodels, which the atlas needs (12 MB, once)"):
-        command = [uv(), "pip", "install", "--no-config", "--python", sys.executable, "--require-hashes", "-r", LOCK]
+    with step(f"install {what}"):
+        command = [uv(), "pip", "install", "--no-config", "--python", sys.executable, "--require-hashes", "-r", lock]
         answer = subprocess.run(command, capture_output=True, text=True)
     if answer.returncode:
         said = (answer.stderr.strip().splitlines() or ["no reason given"])[-1][:200]
-        raise UserError(f"statsmodels could not be installed ({said}): check the connection, then run it again.")
+        raise UserError(f"{module} could not be installed ({said}): check the connection, then run it again.")

@@ -50,7 +50,7 @@ class Location(Estimate):
     sessions: how many the values come from. So often somebody looked, and could have stopped: the chance to err is
     shared out among the looks. floor: the part of the error that no further run of these sessions can lower. stays: the
     part of that which no further session lowers either: what builds add. spread, spread_freedom: standard deviation of
-    layouts within a session.
+    layouts within a session. signed: False for what cannot be negative, such as a time, a share or a count.
     """
 
     centre: float
@@ -63,14 +63,15 @@ class Location(Estimate):
     stays: float = 0.0
     spread: float | None = None
     spread_freedom: float = 0
+    signed: bool = True
 
     @classmethod
-    def of(cls, values: np.ndarray, log: bool = False) -> "Location":
+    def of(cls, values: np.ndarray, log: bool = False, signed: bool = True) -> "Location":
         """From the values. NaN bounds below MIN_VALUES of them."""
         values = np.asarray(values, dtype=float)
         n = len(values)
         if n < MIN_VALUES:
-            return cls(float(np.mean(values)) if n else math.nan, math.nan, math.nan, n, log)
+            return cls(float(np.mean(values)) if n else math.nan, math.nan, math.nan, n, log, signed=signed)
         cut = trimmed(n)
         ordered = np.sort(values)
         winsorised = np.clip(values, ordered[cut], ordered[n - 1 - cut])
@@ -78,16 +79,17 @@ class Location(Estimate):
             # What most values agree on is all that trimming sees. It must not look certain: then the plain mean counts.
             cut, winsorised = 0, values
         error = float(winsorised.std(ddof=1) / ((1 - 2 * cut / n) * math.sqrt(n)))
-        return cls(float(ordered[cut : n - cut].mean()), error, n - 2 * cut - 1, n, log)
+        return cls(float(ordered[cut : n - cut].mean()), error, n - 2 * cut - 1, n, log, signed=signed)
 
     @classmethod
-    def mean(cls, values: np.ndarray, log: bool = False) -> "Location":
+    def mean(cls, values: np.ndarray, log: bool = False, signed: bool = True) -> "Location":
         """Plain mean with its t interval: of values that fall into classes, where a trimmed mean is the centre of
         none."""
         n = len(values)
         if n < MIN_VALUES:
-            return cls.of(values, log)
-        return cls(float(np.mean(values)), float(np.std(values, ddof=1)) / math.sqrt(n), n - 1, n, log)
+            return cls.of(values, log, signed)
+        error = float(np.std(values, ddof=1)) / math.sqrt(n)
+        return cls(float(np.mean(values)), error, n - 1, n, log, signed=signed)
 
     def at(self, level: float = LEVEL) -> Interval:
         """The interval at a level, shared out among the looks."""
@@ -124,7 +126,9 @@ class Location(Estimate):
     def _around(self, level: float, freedom: float, error: float) -> Interval:
         reach = t_quantile(0.5 + level / 2, freedom) * error if error != 0 else 0.0
         interval = Interval(self.centre, self.centre - reach, self.centre + reach)
-        return interval.map(math.exp) if self.log else interval
+        if self.log:
+            return interval.map(math.exp)
+        return interval if self.signed else interval.from_zero()
 
     @property
     def _errors_away(self) -> float:

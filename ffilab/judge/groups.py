@@ -92,7 +92,7 @@ def combined(parts: list[Location], adds: float = 0.0) -> Location:
     error, n = math.sqrt(moderated / len(parts)), sum(part.n for part in parts)
     freedom = min(freedom, prior + between)
     whole = Location(float(centres.mean()), error, freedom, n, parts[0].log, sessions=len(parts))
-    return replace(whole, floor=adds / math.sqrt(len(parts)))
+    return replace(whole, floor=adds / math.sqrt(len(parts)), signed=parts[0].signed)
 
 
 def with_builds(location: Location, values: np.ndarray, sessions: list, builds: list) -> Location:

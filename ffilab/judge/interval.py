@@ -71,6 +71,10 @@ class Interval(Estimate):
         """Apply an increasing function to all three numbers."""
         return Interval(function(self.value), function(self.low), function(self.high))
 
+    def from_zero(self) -> "Interval":
+        """Of what cannot be negative, such as a time or a share: no bound of it lies below zero."""
+        return self.map(lambda bound: max(bound, 0.0))
+
     def __neg__(self) -> "Interval":
         """The difference the other way round."""
         return Interval(-self.value, -self.high, -self.low)

@@ -208,9 +208,8 @@ def trusted(rows: list[dict]) -> str:
     alone, limit = sum(map(bool, limits)), max(limits, default="")
     return (
         f"{answered} parts and sizes are answered, each at the level of its interval, {LEVEL:.0%}: "
-        f"{expected_wrong(rows):.2f} wrong answers are "
-        "to be expected among them at most, as far as the intervals cover what they say."
-        + (f" {alone} verdicts are {limit}." if alone else "")
+        f"expect at most {expected_wrong(rows):.1f} wrong answers among them, as far as the intervals cover what they "
+        "say." + (f" {alone} verdicts are {limit}." if alone else "")
     )
 
 

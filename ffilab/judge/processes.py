@@ -29,12 +29,16 @@ def interval_of(frame: pd.DataFrame, column: str, **which) -> Interval | None:
     rows = chosen(frame, **which)
     values = pd.to_numeric(rows[column])
     sessions = rows["session"][values.notna()].tolist() if "session" in rows else [0] * values.count()
-    return groups.over_groups(values.dropna().to_numpy(), sessions).at() if values.count() else None
+    if not values.count():
+        return None
+    interval = groups.over_groups(values.dropna().to_numpy(), sessions).at()
+    return interval if values.min() < 0 else interval.from_zero()
 
 
-def location(values: np.ndarray) -> Location | None:
-    """The centre of independent processes' values; None if there are none."""
-    return Location.of(values) if len(values) else None
+def location(values: np.ndarray, signed: bool = False) -> Location | None:
+    """The centre of independent processes' values; None if there are none. signed: whether they are differences; times,
+    shares and counts are not, and neither does their interval go below zero."""
+    return Location.of(values, signed=signed or min(values) < 0) if len(values) else None
 
 
 def exact(value: float) -> Counted:
@@ -45,7 +49,7 @@ def exact(value: float) -> Counted:
 def difference(left: np.ndarray, right: np.ndarray) -> Location | None:
     """Difference of two cases, process by process; None if one is missing."""
     n = min(len(left), len(right))
-    return location(left[:n] - right[:n])
+    return location(left[:n] - right[:n], signed=True)
 
 
 def ratio(left: np.ndarray, right: np.ndarray, *, classes: bool = False) -> Estimate | None:
@@ -147,5 +151,5 @@ def positive(values: np.ndarray | pd.Series) -> Interval | None:
     if not len(values):
         return None
     if min(values) <= 0:
-        return Location.of(values).interval.map(lambda bound: np.maximum(bound, 0.0))
+        return Location.of(values, signed=False).interval
     return Location.of(np.log(values), log=True).interval

@@ -146,7 +146,7 @@ def compare(record: Record, slow: tuple[str, str], fast: tuple[str, str], empty:
 
 def per_call(record: Record, cell: tuple[str, str]) -> Interval:
     """Nanoseconds per loop of one cell: centre over layouts of the median over blocks."""
-    return over_units(record, medians(record.times(*cell))).at()
+    return over_units(record, medians(record.times(*cell))).at().from_zero()
 
 
 def ratio_of_ratios(

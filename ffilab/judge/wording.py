@@ -23,7 +23,8 @@ def text(interval: Interval, unit: str = "", factor: float = 1) -> str:
 
     An interval without width is not printed as one: `0.814 ns (all values alike)`; neither is one that too few values
     leave
-    open: `0.814 ns (no interval)`. One without an end, as of ratios to zero, is `120 or more`.
+    open: `0.814 ns (no interval)`. One without an end, as of ratios to zero, is `120 or more`; one that begins at zero,
+    as of a time that may be next to none, is `at most 120 ns`.
     """
     width = interval.half_width * abs(factor)
     alone = f"{number(interval.value * factor, 0)}{' ' if unit else ''}{unit}"
@@ -35,6 +36,8 @@ def text(interval: Interval, unit: str = "", factor: float = 1) -> str:
         return f"{alone} (no interval)"
     if width == 0:
         return f"{alone} (all values alike)"
+    if interval.low == 0 < interval.value:
+        return f"at most {number(interval.high * factor, width)}{' ' if unit else ''}{unit}"
     for finer in (1, 10, 100, 1000):
         value, low, high = (number(x * factor, width / finer) for x in (interval.value, interval.low, interval.high))
         # A bound that lies beyond 0 or 1 must not be printed as if it lay there.

@@ -4,10 +4,11 @@ Its arms are those of tests/golden, its records cut down.
 """
 
 import json
+import math
 from dataclasses import asdict
 
 from ffilab.measure.plan import EMPTY, Arm
-from ffilab.measure.record import Record
+from ffilab.measure.record import MAIN, Record
 from ffilab.run.paths import ROOT
 
 # Of an arm: what makes it another one.
@@ -21,6 +22,16 @@ def books_own(chapter: str, name: str) -> list[dict]:
         return []
     with path.open(encoding="utf-8") as lines:
         return json.loads(next(lines))["plan"]["arms"]
+
+
+def books_longest(chapter: str, title: str) -> float:
+    """How long (s) a process of the book's own run of an experiment took at most; NaN of one that it has not."""
+    path = ROOT / "tests" / "golden" / chapter / MAIN
+    if not path.exists():
+        return math.nan
+    with path.open(encoding="utf-8") as lines:
+        processes = [line for line in map(json.loads, lines) if line.get("title") == title and "wall_s" in line]
+    return max((process["wall_s"] for process in processes), default=math.nan)
 
 
 def changed(arms: list[Arm], own: list[dict]) -> list[Arm]:

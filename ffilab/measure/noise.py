@@ -88,7 +88,8 @@ def disturbed_in_words(found: Disturbed, word: str, what: str) -> str:
         return f"{found.left_out} of {found.planned} {what} stayed disturbed, {shown}: {word}"
     if found.is_most:
         return f"{found.left_out} of {found.planned} {what} stayed disturbed, more than half, and all are shown: {word}"
-    return f"{found.again} of {found.planned} {what} were measured again, {found.left_out} left out: {word}"
+    why = f": {word}" if word else ""
+    return f"{found.again} of {found.planned} {what} were measured again, {found.left_out or 'none'} left out{why}"
 
 
 def discard(blocks: list[dict], complete: list[int]) -> Noise:

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import mmap
 import os
 import random
 import re
@@ -23,7 +24,7 @@ WORKER = Path(__file__).with_name("start_worker.py")
 TIMEOUT_S = 60
 # Of what a process prints so much is kept.
 MOST_PRINTED = 10_000_000
-PAGE_BYTES = 4096
+PAGE_BYTES = mmap.PAGESIZE
 # Some two objects of each size that CPython keeps pools of.
 SMALL, SMALL_BYTES = 64, 480
 PADDING = "PADDING"

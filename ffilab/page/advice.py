@@ -8,7 +8,7 @@ to be so; what was said first stands all the same.
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from ffilab.run.errors import UserError
 from ffilab.run.paths import NOTEBOOKS, ROOT
 
 FILE = ROOT / "book" / "decision_guide.toml"
-NOT_HERE, SMOKE = "Not measured in this copy.", "This copy has no number on it: it is a smoke test."
+NOT_HERE, SMOKE = "Not measured in this copy: {chapters}.", "This copy has no number on it: it is a smoke test."
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,9 @@ def is_decided(advice: Advice, copy: Copy) -> bool | None:
 
 
 def evidence(advice: Advice, copy: Copy) -> str:
-    """Return what this copy found; nothing for what rests on no number."""
-    if not advice.found:
+    """Return what this copy found; nothing for what rests on no number, and for what was not measured, which a page
+    says once (`unmeasured`)."""
+    if not advice.found or not is_measured(advice.chapter, copy):
         return ""
     if reason := absent(advice, copy):
         return reason
@@ -97,12 +98,22 @@ def absent(advice: Advice, copy: Copy) -> str:
         part = ledger.part_of(copy.rows.get(question.claim), question.number)
         if part.get("verdict") == verdicts.WITHHELD:
             return words.translated("This run's number is withheld: {why}.").format(why=draw.plain(part["reason"]))
-    session = copy.sessions.get(advice.chapter)
-    # Records of another version are not judged.
-    judged = [row for row in copy.rows.values() if row["chapter"] == advice.chapter and row["provenance"]]
-    if session is None or not judged:
-        return words.translated(NOT_HERE)
-    return "" if session.budget.is_result else words.translated(SMOKE)
+    if not is_measured(advice.chapter, copy):
+        return words.translated(NOT_HERE).format(chapters=advice.chapter)
+    return "" if copy.sessions[advice.chapter].budget.is_result else words.translated(SMOKE)
+
+
+def is_measured(chapter: str, copy: Copy) -> bool:
+    """Has this copy a session of the chapter that was judged? Records of another version are not."""
+    judged = any(row["chapter"] == chapter and row["provenance"] for row in copy.rows.values())
+    return judged and copy.sessions.get(chapter) is not None
+
+
+def unmeasured(entries: Iterable[Advice], copy: Copy, link: Callable[[str], str]) -> str:
+    """Say of which chapters this copy has no number for these entries; empty if it has all. link: to a place."""
+    lacking = sorted({one.chapter for one in entries if one.found and not is_measured(one.chapter, copy)})
+    chapters = ", ".join(link(f"notebooks/{chapter}/{chapter}") for chapter in lacking)
+    return words.translated(NOT_HERE).format(chapters=chapters) if lacking else ""
 
 
 def _answers(asked: Sentence, chapter: str, copy: Copy) -> tuple[str | None, ...]:

@@ -18,6 +18,8 @@ from ffilab.setup.catalogue import ALL, BY_LABEL, FREE_THREADED, GIL
 
 # Under this name the notebook keeps the facts of its page.
 PAGE = "page"
+# What JupyterLab says first where it reads records.
+STORED = "**Stored results: a line that you change is not measured here.** `make lab NAME={chapter}` measures."
 
 
 def assert_gil(enabled: bool) -> None:
@@ -56,11 +58,13 @@ def begin(chapter: str, gil_enabled: bool) -> Session:
     if source() is None:
         assert_own(chapter, runs_on(gil_enabled))
         assert_gil(gil_enabled)
-    is_lab = source() is None and settings.in_lab()
-    if is_lab:
+    if settings.in_lab():
         lab.forgive(chapter)
+        if source():
+            display(Markdown(STORED.format(chapter=chapter)))
     labels = [interpreter.label for interpreter in installed.present()]
-    session = lab.Laboratory(chapter, labels) if is_lab else open_session(chapter, labels)
+    measures_in_lab = source() is None and settings.in_lab()
+    session = lab.Laboratory(chapter, labels) if measures_in_lab else open_session(chapter, labels)
     draw.start_page(session.budget.is_result)
     words.look_in(NOTEBOOKS / chapter)
     facts, builds, lines = session.machine, session.record.run["interpreters"], []

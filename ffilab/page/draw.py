@@ -84,7 +84,18 @@ def figure(
         shown = f"<p><em>{translated('Nothing to draw here.')}</em> {with_code(translated(caption))}</p>"
     else:
         shown = framed(plot, caption, numbers, size) + ("" if data is None else csv_link(data, "figure"))
+        # What a page shows above the cell that draws it opens the page: its numbers are at hand.
+        shown += drawn_numbers(data) if name and data is not None else ""
     _shown(shown, name)
+
+
+def drawn_numbers(data: pd.DataFrame) -> str:
+    """Return what is drawn as a folded table, a value and its bounds in one cell; `reading.js` sorts it."""
+    if {"value", "low", "high"} <= {*data}:
+        values = [Quantity(Interval.of(row)) for row in data.itertuples()]
+        data = data.drop(columns=["low", "high"]).assign(value=values)
+    rows = bare(data.map(lambda cell: number(cell, 0) if isinstance(cell, float) else cell))
+    return folded(translated("The numbers in this picture"), f'<div class="ffi-numbers ffi-table">{rows}</div>')
 
 
 def nothing(why: str, name: str = "") -> None:
@@ -117,13 +128,18 @@ def framed(plot, caption: str, numbers: str, size: tuple[float, float], inside: 
     return f'{SWITCH}<figure class="ffi-figure"{which}>{above}{"".join(images)}{inside}</figure>'
 
 
-def player(scenes: Scenes, settings: tuple[str, ...], caption: str, *, first: tuple[str, ...] = ()) -> None:
+def player(
+    scenes: Scenes, settings: tuple[str, ...], caption: str, *, first: tuple[str, ...] = (), name: str = ""
+) -> None:
     """Display recorded scenes that can be played, by the values of their settings; the picture of the first is seen
     without JavaScript.
 
     An address that ends in `#gil=`, the values of the settings and a time in µs leads to a moment of a scene.
+    name: as of the figure.
     """
     if not scenes:
+        if name:
+            nothing("no run was recorded to be played", name)
         return
     chosen = first if first in scenes else next(iter(scenes))
     data = json.dumps(as_data(scenes, settings, chosen, translated), ensure_ascii=False, separators=(",", ":"))
@@ -133,7 +149,7 @@ def player(scenes: Scenes, settings: tuple[str, ...], caption: str, *, first: tu
     scene = scenes[chosen]
     size = 7.2, 1.2 + 0.45 * len(lanes_of(scene))
     drawn = partial(plot_scene, scene=scene)
-    display(HTML(framed(drawn, caption, "", size, script, ' data-player="gil"')))
+    _shown(framed(drawn, caption, "", size, script, ' data-player="gil"'), name)
 
 
 # What stands in a caption for a sentence, until all of the chapter is measured.

@@ -77,7 +77,7 @@ def execute(
             "answer": str(answer),
             "cwd": str(chapter.source.parent),
             "connection": str(Path(short) / "kernel.json"),
-            "kernel": chapter.jupyter_kernel if source is None else _own_kernel(Path(short)),
+            "kernel": chapter.jupyter_kernel if source is None else reading_kernel(Path(short), "ffilab-reading"),
             "cell_timeout_s": CELL_TIMEOUT_S[budget],
             "start_timeout_s": START_TIMEOUT_S,
         }
@@ -112,14 +112,13 @@ def execute(
     return chapter.executed
 
 
-def _own_kernel(folder: Path) -> str:
+def reading_kernel(folder: Path, name: str) -> str:
     """Describe a Jupyter kernel of the book's own environment in a folder for JUPYTER_PATH: reading records needs no
-    other."""
-    name = "ffilab-reading"
+    other. Returns its name."""
     spec = folder / "kernels" / name / "kernel.json"
-    spec.parent.mkdir(parents=True)
+    spec.parent.mkdir(parents=True, exist_ok=True)
     argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    spec.write_text(json.dumps({"argv": argv, "display_name": name, "language": "python"}))
+    spec.write_text(json.dumps({"argv": argv, "display_name": f"{name}, reading", "language": "python"}))
     return name
 
 

@@ -142,12 +142,12 @@ def surprises(tree: Path, copy: advice.Copy) -> str:
 
 def questions(tree: Path, copy: advice.Copy, part: str) -> str:
     """List the questions of a part: the answer of the mechanism, what this run counted, and a link to where it did."""
+    asked = [one for one in advice.entries(FILE, "question") if one.part == part]
     lines = [
         f"- {in_words(question.say)} {advice.evidence(question, copy)} {link(tree, question.link)}"
-        for question in advice.entries(FILE, "question")
-        if question.part == part
+        for question in asked
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", advice.unmeasured(asked, copy, partial(link, tree))]).rstrip() + "\n"
 
 
 def in_short(ns: float) -> str:

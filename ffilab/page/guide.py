@@ -69,6 +69,7 @@ def cards_page(tree: Path, copy: advice.Copy) -> str:
         "guide.md",
         cards=cards(),
         entries=advice.entries(),
+        unmeasured=advice.unmeasured(advice.entries(), copy, partial(link, tree)),
         evidence=lambda advised: advice.evidence(advised, copy),
         link=partial(link, tree),
         # Tables are those of the English pages.

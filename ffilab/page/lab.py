@@ -3,18 +3,23 @@ what the reader changed (ffilab/measure/changed.py) is measured first, and shown
 
 import ast
 import json
+import math
 import random
 import re
 import sys
 import tempfile
 import traceback
+from collections.abc import Collection
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
+import pandas as pd
 from IPython.core.getipython import get_ipython
 
 from ffilab.measure import runner
-from ffilab.measure.changed import books_own, changed
+from ffilab.measure.case import Case, Outcome, Program, Step
+from ffilab.measure.changed import books_longest, books_own, changed
 from ffilab.measure.plan import Arm, plan
 from ffilab.measure.record import Record
 from ffilab.measure.session import Measuring
@@ -26,9 +31,12 @@ from ffilab.run.paths import LOGS, NOTEBOOKS, with_reason, without_paths
 from ffilab.setup import layouts
 from ffilab.setup.catalogue import BY_LABEL
 from ffilab.setup.installed import load
+from ffilab.setup.layouts import Layout
 
 # So long may the setup and the first pass of one arm take.
 TRIAL_S = 4
+# A process hangs that takes longer than that, and than so many times the longest of the book's own run.
+SLOWER = 5
 # What was changed is measured alone for so long, before all of the plan.
 FIRST_S = 12
 AGAIN = "Correct it, and run the cell again."
@@ -48,6 +56,21 @@ class Laboratory(Measuring):
             self._first(name, arms, yours, labels)
         return super().time(name, arms, interpreters, budget, **further)
 
+    def run(
+        self,
+        title: str,
+        cases: list[Case | Program | Step],
+        repeats: int,
+        may_fail: bool | Collection[str] = False,
+        columns: Collection[str] = (),
+        events: bool = False,
+    ) -> pd.DataFrame:
+        """As `Measuring.run`; raises UserError in some seconds for a case that hangs where the book's own do not."""
+        self._must_be_open()
+        longest = books_longest(self.chapter, title)
+        watched = [Watched.of(case, longest) if isinstance(case, Case) else case for case in cases]
+        return super().run(title, watched, repeats, may_fail, columns, events)
+
     def _first(self, name: str, arms: list[Arm], yours: list[Arm], labels: list[str]) -> None:
         """Time what was changed with what it is compared with, for a short while, and show it."""
         beside = {arm.beside or arm.name for arm in yours}
@@ -57,6 +80,39 @@ class Laboratory(Measuring):
             planned = plan(f"{name}, what you changed", few, labels, short, wall_s=FIRST_S)
             record = runner.run(planned, Path(folder) / self.chapter / "first")
             draw.changed(record, [arm.name for arm in yours], "Measured first and in short. The whole run follows.")
+
+
+@dataclass(frozen=True)
+class Watched(Case):
+    """A case that a reader may have changed. That it hangs is told at the cell, and counted by nobody."""
+
+    @classmethod
+    def of(cls, case: Case, longest: float) -> Case:
+        """The case, with less time if the book's own need less. longest: what one of them took (s); NaN if there is
+        none: then a limit that the case sets itself stays."""
+        if math.isnan(longest):
+            limit = case.timeout_s if case.timeout_s < Case.timeout_s else 2 * TRIAL_S
+        else:
+            limit = max(TRIAL_S, SLOWER * longest)
+        return cls(**vars(case) | {"timeout_s": limit}) if limit < case.timeout_s else case
+
+    def run(self, seed: int = 0, layout: Layout | None = None) -> Outcome:
+        outcome = super().run(seed, layout)
+        if outcome.ended == "timeout":
+            raise UserError(self.hung)
+        return outcome
+
+    @property
+    def hung(self) -> str:
+        """What is said of it."""
+        code = getattr(self.function, "__code__", None)
+        where = f" (line {code.co_firstlineno} of its cell)" if code else ""
+        given = ", ".join(f"{name}={value!r}" for name, value in self.factors.items())
+        return (
+            f"{self.what[1]}({given}) on {self.interpreter}{where} had not come back after {self.timeout_s:g} s: look "
+            "for a loop or a wait without an end. Correct it, run its cell again, and then this one. (If you changed "
+            "nothing, the machine is very busy: run it again.)"
+        )
 
 
 def try_out(arms: list[Arm], labels: list[str]) -> None:

@@ -90,7 +90,7 @@ def run(order: dict) -> dict:
 
 
 if __name__ == "__main__":
-    if sys.platform == "linux":
+    if hasattr(ctypes.CDLL(None), "prctl"):
         # It is killed when its parent ends. The Jupyter kernel ends a second later: it looks for this process.
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     order = json.loads(sys.argv[1])

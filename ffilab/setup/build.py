@@ -187,7 +187,10 @@ def _compile(interpreter: Interpreter, number: int, work: Path, whole: bool) -> 
         raise UserError(
             f"The compiled {interpreter.name} is not complete ({check.stderr.strip()[-120:]}): see {work / LOG}."
         )
-    relink.keep_objects(tree, staged, fresh)
+    if lacking := relink.tools_lacking():
+        say(f"  {interpreter.name} has one layout, its own: {lacking}, and its objects are not kept")
+    else:
+        relink.keep_objects(tree, staged, fresh)
     seconds, jobs = round(time.monotonic() - began), os.cpu_count()
     noted = {**made_by(), "seconds": seconds, "cc": compiler(), "jobs": jobs, "whole": whole}
     (staged / FACTS).write_text(json.dumps(noted))

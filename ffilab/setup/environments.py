@@ -119,7 +119,14 @@ def provide_linker() -> None:
 def provision(request: Request) -> list[Installed]:
     """Set up the interpreters of a request with their environments. Say which were left out, and how to add them."""
     usable, left_out = find(request)
-    interpreters = [make(interpreter) for interpreter in usable]
+    interpreters = []
+    for base in usable:
+        try:
+            interpreters.append(make(base))
+        except UserError as error:
+            if base.interpreter not in request.optional:
+                raise
+            say(f"  {base.interpreter.name} is left out: {error}")
     for installed in interpreters:
         say(f"  {installed.name}: {installed.facts['version'].split(' (')[0]}, route {installed.facts['route']}")
     if any(installed.facts["route"] == "source" for installed in interpreters):

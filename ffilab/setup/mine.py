@@ -6,6 +6,7 @@ original: then luck with code placement is drawn for both.
 """
 
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILT, BY_PRODUCTS, NATIVE, NATIVE_OUT, ROOT
 
 MINE = ROOT / "my"
+AGAIN = "Correct it, save the file, and run this cell again."
 
 
 def copy(project: str) -> Path:
@@ -46,18 +48,50 @@ def build(project: str) -> str:
 
 def build_here(project: str) -> None:
     """Build the copy, from within the book's environment, and link it for each layout. Raises UserError."""
-    from ffilab.setup import installed, layout_pool, layouts, native
+    from ffilab.setup import installed, layout_pool, layouts, native, native_links
 
     out = NATIVE_OUT / f"my-{project.partition('/')[0]}"
     interpreters = installed.present()
     if failures := native.build(MINE / project, interpreters, out):
-        raise UserError(failures[0])
+        raise UserError(mistake(project, native.log_of(MINE / project)) or failures[0])
+    for library in out.glob("*.so"):
+        must_load(project, library, interpreters[-1].python)
+        original = NATIVE_OUT / project.partition("/")[0] / library.name
+        if gone := native_links.symbols(original, "--dynamic") - native_links.symbols(library, "--dynamic"):
+            raise UserError(
+                f"my/{project} has no {', no '.join(sorted(gone))} any more, which other code calls. {AGAIN}"
+            )
     pools = layouts.current([interpreter.label for interpreter in interpreters])
     for interpreter in interpreters:
         for layout in pools[interpreter.label]:
             if (there := Path(layout.native)) != NATIVE_OUT:
                 shutil.rmtree(there / out.name, ignore_errors=True)
                 layout_pool.native_of(out, installed.soabi(interpreter), there, random.Random(layout.seed))
+
+
+def must_load(project: str, library: Path, python: Path) -> None:
+    """A function that is called and nowhere defined is a warning to the compiler. Raises UserError for it."""
+    loading = [python, "-c", "import ctypes, sys; ctypes.CDLL(sys.argv[1])", library]
+    said = subprocess.run(loading, capture_output=True, text=True).stderr
+    if found := re.search(r"undefined symbol: (\w+)", said):
+        for file in sorted((MINE / project).glob("*.c*")):
+            for number, line in enumerate(file.read_text(errors="replace").splitlines(), 1):
+                if found[1] in line:
+                    raise UserError(at(file, number, f"there is no {found[1]}"))
+
+
+def mistake(project: str, log: Path) -> str:
+    """Where the compiler found the first mistake in the copy, and which; empty if it names no line."""
+    said = log.read_text(errors="replace") if log.exists() else ""
+    found = re.search(r"([\w.]+):(\d+):(?:\d+:)? (?:fatal )?error: (.*)", said)
+    files = sorted((MINE / project).parent.rglob(found[1])) if found else []
+    return at(files[0], int(found[2]), found[3].strip()) if found and files else ""
+
+
+def at(file: Path, number: int, what: str) -> str:
+    """What is wrong in a line of the reader's file, and what to do."""
+    line = file.read_text(errors="replace").splitlines()[number - 1].strip()
+    return f"{file.relative_to(ROOT)}, line {number}, `{line}`: {what}. {AGAIN}"
 
 
 if __name__ == "__main__":

@@ -298,8 +298,13 @@ def last_error(log: Path) -> str:
 UP_TO_DATE = re.compile(r"Nothing to be done|\A\s*Finished ")
 
 
+def log_of(project: Path) -> Path:
+    """The file that has what its build said."""
+    return LOGS / f"native-{project.parent.name}-{project.name}.log"
+
+
 def _run(project: Path, command: list[str], what: str, environment: dict[str, str]) -> None:
-    log = LOGS / f"native-{project.parent.name}-{project.name}.log"
+    log = log_of(project)
     log.unlink(missing_ok=True)
     if logged(command, log, cwd=project, env={**without_make(), **environment}):
         name = project.relative_to(ROOT) if project.is_relative_to(ROOT) else Path(NATIVE.name, *project.parts[-2:])

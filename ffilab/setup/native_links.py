@@ -108,10 +108,18 @@ def settle(records: Path) -> None:
         # It is removed in the end: a run that was killed in the middle goes on here.
         if (folder / BUILT).exists():
             try:
+                if lacking := relink.tools_lacking():
+                    shutil.rmtree(folder)
+                    _say_once(f"    native code keeps one link: {lacking}")
+                    continue
                 _settle(folder)
             except (UserError, OSError) as error:
                 shutil.rmtree(folder)
                 say(f"    {folder.name} keeps one link: {error}")
+
+
+# Of every project the same.
+_say_once = functools.cache(say)
 
 
 def _settle(folder: Path) -> None:

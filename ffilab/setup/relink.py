@@ -10,6 +10,7 @@ import filecmp
 import functools
 import hashlib
 import json
+import mmap
 import random
 import re
 import shutil
@@ -33,7 +34,8 @@ CTYPES = "_ctypes"
 PARTS = (".text.unlikely.", ".text.exit.", ".text.startup.", ".text.hot.")
 NORMAL = ".text."
 PAD = "layout_pad"
-MAX_PAD = 4096
+# Within a page, as what follows lies at the same places in it otherwise.
+MAX_PAD = mmap.PAGESIZE
 # Each function begins at a multiple of this, or of more.
 ALIGNED = 16
 # A source whose object is so many bytes of code that never runs, and that no other object sees.
@@ -77,10 +79,16 @@ def builds(label: str) -> list[int]:
     return sorted(number for number in (1, *others) if (objects(label, number) / ARCHIVE).exists())
 
 
+def tools_lacking() -> str:
+    """Why objects cannot be kept for another link here; empty if they can. macOS has neither program for its own."""
+    lacking = [tool for tool in ("objdump", "objcopy") if not shutil.which(tool)]
+    return f"there is no {' and no '.join(lacking)} here" if lacking else ""
+
+
 def missing(label: str) -> str | None:
     """Return what is lacking to link this interpreter again here; None if nothing is."""
     if not (objects(label) / ARCHIVE).exists():
-        return f"CPython {label} was not compiled here, and its objects are not known"
+        return f"CPython {label} was not compiled here, or its objects were not kept"
     return None if linker.find() else linker.lacking()
 
 

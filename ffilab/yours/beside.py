@@ -50,7 +50,7 @@ class Beside:
                 found[cell, kind].append(said.result["bytes"] / (1 << 20))
         columns = []
         for kind, heading in {"resident": "MiB resident, at the peak", "traced": "MiB traced, of a pass"}.items():
-            values = [Location.of(np.array(found[cell, kind])) for cell in range(len(self._cells))]
+            values = [Location.of(np.array(found[cell, kind]), signed=False) for cell in range(len(self._cells))]
             columns.append([heading, *(wording.text(one.interval) for one in values)])
         return columns
 
@@ -68,7 +68,8 @@ class Beside:
             of_arm = counted[place * len(HASH_SEEDS) :][: len(HASH_SEEDS)]
             if not all(of_arm):
                 raise UserError(f"callgrind could not run {arm.name!r} on {label}: leave --instructions out.")
-            column.append(wording.text(Location.of(np.array([by_arm[arm.name] for by_arm in of_arm])).interval))
+            of_seeds = np.array([by_arm[arm.name] for by_arm in of_arm])
+            column.append(wording.text(Location.of(of_seeds, signed=False).interval))
         return [column]
 
     def table(self, columns: list[list[str]]) -> str:

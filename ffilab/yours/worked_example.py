@@ -32,5 +32,5 @@ def measure(budget: str) -> None:
 def page() -> str:
     """What came out, for the page to include."""
     if not RECORD.exists():
-        return "*This example was not measured on this machine yet: `make book` does.*\n"
-    return f"```text\n{Result.read(RECORD)}\n```\n"
+        return "The example was not measured in this copy of the book.\n"
+    return f"When this book was made, the example was measured with it:\n\n```text\n{Result.read(RECORD)}\n```\n"

@@ -218,7 +218,7 @@ def by_each(session: Session) -> Estimate | str | None:
     threads = e.TALK["python_threads"] * e.TALK["native_threads"] * e.TALK["calls"]
 
     def each(*rss: np.ndarray) -> Estimate | None:
-        return location(less(*rss) * 1024 / threads)
+        return location(less(*rss) * 1024 / threads, signed=True)
 
     return against(session, each, "rss", (FREE_THREADED, ASKED), (FREE_THREADED, NONE))
 
@@ -441,7 +441,7 @@ def left_by_trim(runs: pd.DataFrame, way: str, keep: bool) -> Estimate | None:
 
 @number("KiB in use, more than before, {way}", frame=GROWTH, over={"way": WAYS})
 def more_in_use(runs: pd.DataFrame, way: str) -> Estimate | None:
-    return location(1024 * chosen(grown(runs), way=way, keep=True).more_in_use.to_numpy(dtype=float))
+    return location(1024 * chosen(grown(runs), way=way, keep=True).more_in_use.to_numpy(dtype=float), signed=True)
 
 
 @number("processes that {later}, {way}", frame=GROWTH, over=LATER)

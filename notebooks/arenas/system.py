@@ -1,7 +1,7 @@
 """What the chapter "Arenas" finds on this system. The page quotes all of it."""
 
+import ctypes
 import os
-import platform
 import tomllib
 from pathlib import Path
 
@@ -15,14 +15,18 @@ from ffilab.setup.installed import load, soabi
 # lock names.
 BROUGHT = {"jemalloc": "tikv-jemalloc-sys", "tcmalloc": "libtcmalloc-sys", "mimalloc": "libmimalloc-sys"}
 HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage")
+SMAPS = Path("/proc/self/smaps")
 
 
 def look(labels: list[str]) -> dict:
     """The setting of huge pages, and of those of 128 KiB; how many arenas glibc makes at most; malloc's tunables;
     allocators with their versions; why others are absent; why the extension in Rust is, by interpreter. Raises
-    UserError without Linux."""
-    if platform.system() != "Linux":
-        raise UserError("This chapter is about glibc and Linux: it reads /proc, which this system does not have.")
+    UserError without Linux and glibc."""
+    if not SMAPS.exists() or not hasattr(ctypes.CDLL(None), "malloc_info"):
+        raise UserError(
+            f"This chapter is about glibc and Linux: it reads {SMAPS} and asks glibc's malloc_info, and this "
+            "system does not have both."
+        )
     absent = {name: why for name in BROUGHT if (why := not_brought(name))}
     return {
         "huge pages": setting(HUGE_PAGES / "enabled"),

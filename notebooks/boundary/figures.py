@@ -182,7 +182,7 @@ def as_run(means: pd.DataFrame) -> pd.DataFrame:
 
     def mean(build: str, binding: str) -> draw.Quantity:
         values = means[build, binding].dropna() if (build, binding) in means else []
-        return draw.Quantity(Location.of(np.array(values)).interval if len(values) else None)
+        return draw.Quantity(Location.of(np.array(values), signed=False).interval if len(values) else None)
 
     sets = inside.FACTS["published"]
     published = {f"published, {title}": [f"{ns:.0f}" for ns in sets[title]] for title in sets}

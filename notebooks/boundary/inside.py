@@ -160,7 +160,9 @@ def own_time(profiles: Profiles, label: str, group: str) -> Estimate | str:
     if reason := no_time(profiles, label, CDLL):
         return reason
     each = [profile.grouped(look, OURS) for look in profiles[label][CDLL]]
-    return Location.of(np.array([groups[group] / total for groups in each if (total := sum(groups.values()))]))
+    return Location.of(
+        np.array([groups[group] / total for groups in each if (total := sum(groups.values()))]), signed=False
+    )
 
 
 @number("profiles of ctypes CDLL on {FREE_THREADED}", seen=PROFILES, label=FREE_THREADED)
@@ -192,7 +194,9 @@ def share_of_two(profiles: Profiles, grouping: str) -> Estimate | str | None:
     other = max((group for group in both if group != LIBFFI), key=both.get, default=None)
     if other is None:
         return None
-    return Location.of(np.array([one[LIBFFI] / total for one in each if (total := one[LIBFFI] + one[other])]))
+    return Location.of(
+        np.array([one[LIBFFI] / total for one in each if (total := one[LIBFFI] + one[other])]), signed=False
+    )
 
 
 @number(NEXT, seen=PROFILES)
@@ -219,4 +223,4 @@ def lock(graphs: dict[str, list[dict]]) -> Estimate | None:
         in_lock = [(outer, n) for (first, *outer), n in look["stacks"] if re.search(LOCK, first)]
         inside = sum(n for outer, n in in_lock if any(re.search(HAND_OVER, function) for function in outer))
         shares.append(inside / total if total else np.nan)
-    return Location.of(np.array(shares))
+    return Location.of(np.array(shares), signed=False)

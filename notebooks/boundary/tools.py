@@ -84,7 +84,7 @@ def works_elsewhere(runs: pd.DataFrame, binding: str) -> Counted | None:
 def first_use(runs: pd.DataFrame, binding: str, key: str) -> Interval | None:
     """What the first use of a binding costs, linked as it is by default; None if it was not measured."""
     values = runs[(runs.binding == binding) & (runs.linking == "default")][key].dropna()
-    return Location.of(values.to_numpy(float)).interval if len(values) else None
+    return Location.of(values.to_numpy(float), signed=False).interval if len(values) else None
 
 
 @number("first_call_ns: lazy / default", frame="import and first call")

@@ -207,7 +207,7 @@ def at_the_short_interval(runs: pd.DataFrame, column: str, one: str = RELIEVED, 
 def request(session: Session) -> Estimate | None:
     """A request beside one CPU thread, as run. Processes fall into classes: the mean is that of all."""
     intervals = 1 / rates(session, CONVOY) / DEFAULT_S
-    return Location.mean(intervals) if len(intervals) else None
+    return Location.mean(intervals, signed=False) if len(intervals) else None
 
 
 # ---- waits for the GIL ----
@@ -295,12 +295,12 @@ def excess(sweeps: pd.DataFrame, interval: float, slack: str, *places: str) -> n
 @number("µs beyond an interval of {interval}, {case}: {GIL}", frame="timer slack", over=SHORT_AND_CASE)
 def beyond(slacks: pd.DataFrame, interval: float, case: tuple[str, ...]) -> Estimate | None:
     """What the median request takes beyond one switch interval."""
-    return location(excess(slacks, interval, *case))
+    return location(excess(slacks, interval, *case), signed=True)
 
 
 @number("twice the µs beyond an interval of 1 µs, different cores, 1 ns: {GIL}", frame="timer slack")
 def twice_beyond(slacks: pd.DataFrame) -> Estimate | None:
-    return location(2 * excess(slacks, SHORTEST_S, *WITHOUT_SLACK))
+    return location(2 * excess(slacks, SHORTEST_S, *WITHOUT_SLACK), signed=True)
 
 
 @number("µs beyond an interval of 10 µs that the timer slack adds: {GIL}", frame="timer slack")

@@ -91,6 +91,16 @@ def price(record: Record, label: str, function: str) -> Location | None:
     return statistics.over_units(record, extra(record, label, function), of=scale(record, label, function))
 
 
+EDGES = {"edge": ("least", "most"), "label": PAIR}
+
+
+@number("{edge} that CDLL costs more, of five functions, on {label}", timed="calls", over=EDGES)
+def edge_of_prices(record: Record, edge: str, label: str) -> Location | None:
+    """The price of the function to which CDLL adds least, or most, in ns."""
+    prices = [found for function in ("noop", *OTHERS) if (found := price(record, label, function))]
+    return {"least": min, "most": max}[edge](prices, key=lambda found: found.interval.value, default=None)
+
+
 @number("noop: price on {GIL} less on {FREE_THREADED}", timed="calls")
 def gil_over_free_threaded(record: Record) -> Interval:
     """The price of noop with the GIL less that without it, in ns, paired by layout."""
@@ -242,7 +252,7 @@ def rounds(runs: pd.DataFrame, label: str, value: str) -> pd.DataFrame:
 def as_run(runs: pd.DataFrame, label: str, value: str) -> Location:
     """The ratio of the loaders, over all rounds. That of times is one of logarithms; a count may be nearly nothing."""
     ratios, is_time = rounds(runs, label, value).ratio.to_numpy(), value == "seconds"
-    return Location.of(np.log(ratios) if is_time else ratios, log=is_time)
+    return Location.of(np.log(ratios) if is_time else ratios, log=is_time, signed=False)
 
 
 @number("rounds with the larger ratio on {label}", frame=e.GETPID, over={"label": PAIR})

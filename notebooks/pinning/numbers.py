@@ -78,10 +78,9 @@ def centre(frame: pd.DataFrame, name: str, **which) -> Interval | None:
 
 
 def moves(speeds: pd.DataFrame, placement: str, **which) -> Interval | None:
-    """Moves a second of a thread, over processes; None if none is there. What lies below 0 is no part of the interval
-    of a count."""
+    """Moves a second of a thread, over processes; None if none is there."""
     values = column(speeds, "moves", placement=placement, **({"threads": 2} | which)).dropna().to_numpy()
-    return location(values).interval.map(lambda bound: max(0.0, bound)) if len(values) else None
+    return location(values).interval if len(values) else None
 
 
 def spreads(runs: pd.DataFrame) -> pd.DataFrame:
@@ -113,7 +112,7 @@ def lost_more(races: pd.DataFrame, label: str) -> Estimate | None:
 def lost(races: pd.DataFrame, interpreter: str, placement: str) -> Interval | None:
     """Expected share of updates that a process loses; None if nothing is there."""
     values = column(races, "lost", interpreter=interpreter, placement=placement).dropna().to_numpy()
-    return Location.mean(values).at() if len(values) else None
+    return Location.mean(values, signed=False).at() if len(values) else None
 
 
 @number(

@@ -58,20 +58,28 @@ LOST_UPDATE = pd.DataFrame(
         "in memory": ["5", "5", "6", "6"],
     }
 )
+# B loads a moment later.
+KEPT_UPDATE = pd.DataFrame(
+    {
+        "thread A": ["load: 5", "add: 6", "store: 6", "", "", ""],
+        "thread B": ["", "", "", "load: 6", "add: 7", "store: 7"],
+        "in memory": ["5", "5", "6", "6", "6", "7"],
+    }
+)
 
 
-def plot_lost_update(figure) -> None:
+def plot_steps(figure, steps: pd.DataFrame) -> None:
     axes = figure.subplots()
-    for height, lane, color in zip((2, 1, 0), LOST_UPDATE, (*draw.PALETTE[:2], "none"), strict=True):
+    for height, lane, color in zip((2, 1, 0), steps, (*draw.PALETTE[:2], "none"), strict=True):
         axes.text(-0.6, height, lane, ha="right", va="center")
-        for when, words in enumerate(LOST_UPDATE[lane]):
+        for when, words in enumerate(steps[lane]):
             if not words:
                 continue
             box = {"boxstyle": "round", "facecolor": "none", "edgecolor": color}
             axes.text(when, height, words, ha="center", va="center", bbox=box)
-    axes.set(xlim=(-1.3, 3.5), ylim=(-0.7, 2.5))
+    axes.set(xlim=(-1.3, len(KEPT_UPDATE) - 0.5), ylim=(-0.7, 2.5))
     arrow = {"arrowstyle": "->", "color": draw.INK["light"]}
-    axes.annotate("time", (3.4, -0.5), (-0.2, -0.5), va="center", ha="right", arrowprops=arrow)
+    axes.annotate("time", (len(steps) - 0.6, -0.5), (-0.2, -0.5), va="center", ha="right", arrowprops=arrow)
     axes.axis("off")
 
 

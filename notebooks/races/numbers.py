@@ -49,7 +49,7 @@ def labels(runs: pd.DataFrame) -> list[str]:
 def mean(values) -> Location | None:
     """The expected value of a run; None if there is no run. Nothing is trimmed: where runs fall into two clusters, a
     trimmed mean is the centre of neither, and the mean is at least what many runs lose on average."""
-    return Location.mean(values) if len(values) else None
+    return Location.mean(values, signed=min(values) < 0) if len(values) else None
 
 
 @number("lossy runs: {variant}", frame="counter in Rust", over={"variant": list(e.RUST)[:2]}, column="lost")
@@ -337,7 +337,7 @@ def payments(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "window_ns": int(window),
-            **vars(Location.of(part.share.to_numpy()).at(level)),
+            **vars(Location.of(part.share.to_numpy(), signed=False).at(level)),
             "n": len(part),
             "model": float(model_of_payments(window)),
         }

@@ -90,6 +90,12 @@ def test_each_bridge_brings_its_answers(build):
     assert all(0 < row["us"] <= row["worst"] for row in rows)
 
 
+def test_where_there_is_no_eventfd_that_bridge_is_left_out(monkeypatch):
+    monkeypatch.delattr(experiment.os, "eventfd", raising=False)
+    rows = experiment.bridge(experiment.ALONE, str(NATIVE_OUT / "outside"))
+    assert [row["way"] for row in rows] == [way for way in experiment.BRIDGES if way != "eventfd"]
+
+
 KEEPS = "def around(run, what):\n    run(what)\n"
 COUNTS = "def ready(file, counted):\n    counted.append({count})\n"
 

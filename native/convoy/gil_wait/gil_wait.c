@@ -61,6 +61,7 @@ ask(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
         asking = 0;
         turns++;
     }
+    Py_UNREACHABLE();
 }
 
 /* Was it demanded that this thread let go? The bit that the evaluation loop looks at. */
