@@ -33,7 +33,6 @@ TRUE_OF_BOTH = {
     ("arenas", "figure 0 of 29c79c7b"): "memory stays in each of the four",
     ("balm", "memory-bound-free-threaded"): "the length of a text changes little either way",
     ("balm", "memory-bound-gil"): "the length of a text changes little either way",
-    ("convoy", "strangers"): "the slowest and the fastest are compared with the same one",
     ("critical_sections", "prediction-2"): "two threads do about the work of one either way",
     ("outside", "states-bridge"): AS_A_WHOLE,
     ("outside", "states-bridge-free"): AS_A_WHOLE,

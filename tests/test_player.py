@@ -65,7 +65,7 @@ def test_the_convoy_is_played_as_it_was_recorded():
 def test_a_call_is_played_from_its_recorded_durations():
     counted = Golden("loaders").frame("counting thread")
     found = loaders.scenes(counted)
-    assert longest(found[GIL, "PyDLL"], loaders.COUNTING, WAITS) > 100
+    assert longest(found[GIL, "PyDLL"], loaders.COUNTING, WAITS) > loaders.SLEEP_MS
     assert longest(found[GIL, "CDLL"], loaders.COUNTING, WAITS) == 0
     assert longest(found[GIL, "CDLL"], loaders.MAIN, WAITS) > 1
     assert {row[1] for row in found[FREE_THREADED, "PyDLL"]} == {player.RUNS}
