@@ -2,6 +2,7 @@
 
 import ast
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -188,8 +189,9 @@ def certainly_more(here: Sequence[float], there: Sequence[float]) -> bool:
     leave a ratio two states and a wide interval."""
     if larger(interval(here), interval(there)) == YES:
         return True
-    enough = min(len(here), len(there)) >= MIN_VALUES
-    return enough and stats.mannwhitneyu(here, there, alternative="greater", nan_policy="omit").pvalue < 1 - LEVEL
+    known = [[value for value in values if math.isfinite(value)] for values in (here, there)]
+    enough = min(map(len, known)) >= MIN_VALUES
+    return enough and stats.mannwhitneyu(*known, alternative="greater").pvalue < 1 - LEVEL
 
 
 def undecided(arms: Arms, one: str, other: str = BASE) -> bool:
