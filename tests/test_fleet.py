@@ -45,6 +45,15 @@ else:
 """
 
 
+@pytest.fixture(autouse=True)
+def no_loop_of_others():
+    """The browser of other tests leaves a loop running in this thread, beside which no other may start."""
+    running = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    yield
+    asyncio._set_running_loop(running)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def library():
     """Dask is in no reader's environment: it comes with the first fleet."""
