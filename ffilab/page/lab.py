@@ -9,7 +9,6 @@ import re
 import sys
 import tempfile
 import traceback
-from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -56,20 +55,13 @@ class Laboratory(Measuring):
             self._first(name, arms, yours, labels)
         return super().time(name, arms, interpreters, budget, **further)
 
-    def run(
-        self,
-        title: str,
-        cases: list[Case | Program | Step],
-        repeats: int,
-        may_fail: bool | Collection[str] = False,
-        columns: Collection[str] = (),
-        events: bool = False,
-    ) -> pd.DataFrame:
-        """As `Measuring.run`; raises UserError in some seconds for a case that hangs where the book's own do not."""
+    def run(self, title: str, cases: list[Case | Program | Step], repeats: int, *how, **further) -> pd.DataFrame:
+        """As `Measuring.run`, also its further arguments; raises UserError in some seconds for a case that hangs where
+        the book's own do not."""
         self._must_be_open()
         longest = books_longest(self.chapter, title)
         watched = [Watched.of(case, longest) if isinstance(case, Case) else case for case in cases]
-        return super().run(title, watched, repeats, may_fail, columns, events)
+        return super().run(title, watched, repeats, *how, **further)
 
     def _first(self, name: str, arms: list[Arm], yours: list[Arm], labels: list[str]) -> None:
         """Time what was changed with what it is compared with, for a short while, and show it."""

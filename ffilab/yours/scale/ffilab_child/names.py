@@ -13,8 +13,15 @@ from .objects import reachable
 MOST, DEPTH, ITEMS = 600, 4, 40
 ATOMS = (int, float, complex, str, bytes, bool, type(None), type(...))
 CALLED = (
-    *("__init__", "__new__", "__call__", "__enter__", "__exit__", "__getitem__", "__setitem__"),
-    *("__match_args__", "_type_"),
+    "__init__",
+    "__new__",
+    "__call__",
+    "__enter__",
+    "__exit__",
+    "__getitem__",
+    "__setitem__",
+    "__match_args__",
+    "_type_",
 )
 REPR = reprlib.Repr()
 # Of what is cut in the middle of an address no other process would have the same.

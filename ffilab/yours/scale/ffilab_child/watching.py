@@ -51,16 +51,26 @@ def swept(cells, rest, seconds):
     return changed, apart, sweeps
 
 
+def reached(walked):
+    """All objects that the collector or a walk from the statement reaches, and by id the names that the walk found."""
+    things = reachable() | {id(thing): thing for thing in walked.values()}
+    return list(things.values()), {id(thing): name for name, thing in walked.items()}
+
+
+def told(thing, named):
+    """What is said of an object."""
+    return {"name": named.get(id(thing), described(thing)), "named": id(thing) in named, "status": status(thing)}
+
+
 def watched(job, names):
     """What one thread counts and locks, of all that the collector reaches: while `pass` runs, then the statement."""
     loop = made(job["statement"], names)
     idle = made("pass", {})
     walked = walk(loop)
-    named = {id(thing): name for name, thing in walked.items()}
     for thing in chosen(job.get("immortal", ()), walked):
         immortalize(thing)
     in_thread(calibrated, loop)
-    things = list((reachable() | {id(thing): thing for thing in walked.values()}).values())
+    things, named = reached(walked)
     kinds = [type(lock) for lock in (threading.Lock(), threading.RLock()) if tells(lock)]
     locks = [thing for thing in things if type(thing) in kinds]
     counted = [thing for thing in things if head(thing).local != IMMORTAL]
@@ -89,9 +99,7 @@ def watched(job, names):
                 "sweeps": sweeps,
                 "seen": [
                     {
-                        "name": named.get(id(those[number]), described(those[number])),
-                        "named": id(those[number]) in named,
-                        "status": status(those[number]),
+                        **told(those[number], named),
                         "changed": changed.get(number, 0),
                         "apart": apart.get(number, 0),
                     }
@@ -140,19 +148,12 @@ def frames(words, parts, where):
     return found[:14]
 
 
-def objects_by_lock(loop):
-    """What is reached, by the address of its lock; and the names of what the walk found, by id."""
-    walked = walk(loop)
-    named = {id(thing): name for name, thing in walked.items()}
-    things = {**reachable(), **{id(thing): thing for thing in walked.values()}}
-    return {id(thing) + Head.mutex.offset: thing for thing in things.values() if not isinstance(thing, ATOMS)}, named
-
-
 def parked(job, names):
     """Where threads wait: the commonest stacks of those that wait for a futex, how many looks there were, and the
     objects for whose lock they wait: its address lies on the stack (Python/parking_lot.c, `struct wait_entry`)."""
     loop = made(job["statement"], names)
-    by_lock, named = objects_by_lock(loop)
+    things, named = reached(walk(loop))
+    by_lock = {id(thing) + Head.mutex.offset: thing for thing in things if not isinstance(thing, ATOMS)}
     size, ids, ended = in_thread(calibrated, loop)[0], {}, []
 
     def run(which):
@@ -192,14 +193,6 @@ def parked(job, names):
         "looks": looks,
         "parked": sum(stacks.values()),
         "stacks": [[count, json.loads(stack)] for stack, count in commonest],
-        "waited": [
-            {
-                "name": named.get(id(by_lock[address]), described(by_lock[address])),
-                "named": id(by_lock[address]) in named,
-                "status": status(by_lock[address]),
-                "times": times,
-            }
-            for address, times in waited.items()
-        ],
+        "waited": [{**told(by_lock[address], named), "times": times} for address, times in waited.items()],
         "python": file_of(ctypes.cast(ctypes.pythonapi.PyMutex_Lock, ctypes.c_void_p), where),
     }
