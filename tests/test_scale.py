@@ -149,6 +149,20 @@ def test_a_lock_is_named_where_a_copy_for_each_thread_helps():
     assert rules.explained(arms(0.7, own_copy=0.7), those, None, 2)[0].kind == rules.UNKNOWN
 
 
+def test_of_what_is_imported_no_thread_has_a_copy():
+    """So that no copy makes an innocent of it."""
+    those = rules.suspects({**moved("logging._lock", kind="lock"), "imported": ["logging"]})
+    told = rules.explained(arms(0.7, own_copy=0.7), those, None, 2)
+    assert [(one.name, one.kind) for one in told] == [("logging._lock", rules.LOCK)]
+
+
+@pytest.mark.parametrize(("immortal", "kinds"), [(1.6, {rules.COUNTS}), (1.0, {rules.COUNTS, rules.DATA})])
+def test_what_copies_cure_and_immortal_objects_hardly_is_data(immortal, kinds):
+    given = arms(0.8, all_immortal=immortal, own_copy=2.0, own_setup=2.0)
+    found = rules.explained(given, rules.suspects(moved("row")), None, 2)
+    assert {one.kind for one in found} == kinds
+
+
 PARKED = {
     "srand": [["libc.so.6", ""], ["libc.so.6", "srandom"], ["libffi.so.8", "ffi_call"], ["_ctypes.so", ""]],
     "pybind11": [
@@ -167,7 +181,13 @@ PARKED = {
     "localtime": [["libc.so.6", ""], ["python3.14", ""], ["python3.14", "_PyTime_localtime"]],
     "RLock": [["libc.so.6", ""], ["python3.14", "_PySemaphore_Wait"], ["python3.14", "_PyMutex_LockTimed"]],
     "std::mutex": [["libc.so.6", ""], ["libc.so.6", "pthread_mutex_lock"], ["mine.so", ""]],
-    "putenv": [["libc.so.6", ""], ["python3.14", ""], ["python3.14", "_PyEval_EvalFrameDefault"]],
+    "putenv": [
+        ["libc.so.6", ""],
+        ["python3.14", ""],
+        ["python3.14", "_PyEval_EvalFrameDefault"],
+        ["python3.14", "PyArg_ParseTupleAndKeywords"],
+    ],
+    "zlib": [["libc.so.6", ""], ["libc.so.6", ""], ["python3.14", "PyThread_acquire_lock_timed"], ["zlib.so", ""]],
 }
 
 
@@ -176,23 +196,25 @@ PARKED = {
     [
         ("srand", "the C library", "srandom", "_ctypes.so"),
         ("pybind11", "mine.so", "PyMutex_Lock", "mine.so"),
-        ("list", "the interpreter", "", ""),
+        ("list", "the interpreter", "", "os.putenv"),
         ("localtime", "the C library", "", "_PyTime_localtime"),
-        ("RLock", "the interpreter", "", ""),
+        ("RLock", "the interpreter", "", "os.putenv"),
         ("std::mutex", "mine.so", "pthread_mutex_lock", "mine.so"),
-        ("putenv", "the C library", "", ""),
+        ("putenv", "the C library", "", "os.putenv"),
+        ("zlib", "zlib.so", "PyThread_acquire_lock", "zlib.so"),
     ],
 )
 def test_whose_lock_a_parked_thread_waits_for(stack, owner, function, caller):
     said = {"looks": 100, "parked": 10, "stacks": [[8, PARKED[stack]], [2, PARKED["list"]]], "python": "python3.14"}
-    found = rules.where_parked(said)
+    found = rules.where_parked(said, "os.putenv")
     assert (found.owner, found.function, found.caller) == (owner, function, caller)
 
 
 def waits(**times):
     """What a look at parked threads says: for whose lock they waited, in how many of a hundred stacks."""
     seen = [{"name": name, "named": True, "status": "counted", "times": each} for name, each in times.items()]
-    return {"looks": 1000, "parked": 100, "stacks": [[100, PARKED["list"]]], "python": "python3.14", "waited": seen}
+    said = {"looks": 1000, "parked": 100, "stacks": [[100, PARKED["list"]]], "python": "python3.14"}
+    return {**said, "waited": seen, "imported": []}
 
 
 def test_an_object_that_is_waited_for_needs_no_copy_to_be_named():
@@ -334,7 +356,7 @@ def test_more_than_two_threads_have_a_figure():
 # ---- which arms are tried ----
 
 
-NOBODY = {"looks": 9, "parked": 0, "stacks": [], "waited": [], "python": ""}
+NOBODY = {"looks": 9, "parked": 0, "stacks": [], "waited": [], "imported": [], "python": ""}
 
 
 class Made:
@@ -348,6 +370,9 @@ class Made:
 
     def names(self):
         return {"l", "L"}
+
+    def calls(self):
+        return "f"
 
     def ask(self, do, **how):
         return {"watch": self.watched, "park": NOBODY}.get(do, {})

@@ -123,6 +123,16 @@ def test_the_walk_gives_names_that_a_reader_would_type():
     assert "constant 2.5" in found
 
 
+def test_what_the_walk_misses_is_named_by_the_module_whose_global_it_is():
+    import logging
+
+    assert names.described(logging._lock) == "logging._lock"
+    assert names.described(logging.NOTSET) == "int 0"
+    assert names.chosen(["logging._lock"], {}) == [logging._lock]
+    space = {"logging": logging, "made": logging.getLogger, "own": object()}
+    assert names.imported(space) == ["logging", "made"]
+
+
 def seen(said, what):
     return {one["name"] for one in said[what]["seen"]}
 

@@ -46,4 +46,4 @@ def moved(*names, kind="counts", sweeps=100, times=60, idle=()):
         return {"sweeps": sweeps, "seen": seen}
 
     nothing = {f"{run} {each}": sweep(()) for run in ("pass", "statement") for each in ("counts", "mutex", "lock")}
-    return {**nothing, f"statement {kind}": sweep([*names, *idle]), f"pass {kind}": sweep(idle)}
+    return {"imported": [], **nothing, f"statement {kind}": sweep([*names, *idle]), f"pass {kind}": sweep(idle)}

@@ -122,6 +122,15 @@ class Asker:
         """One arm in one process."""
         return process_of(self.ask("measure", *options, **how))
 
+    def calls(self) -> str:
+        """The function that the statement calls; empty if it calls none, or several."""
+        try:
+            tree = ast.parse(self.statement)
+        except SyntaxError:
+            return ""
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        return ast.unparse(calls[0].func) if len(calls) == 1 else ""
+
     def names(self) -> set[str]:
         """The global names that the statement reads and does not bind."""
         try:

@@ -21,7 +21,7 @@ HELD_BY = {
     rules.COUNTS: "the reference counts of {}",
     rules.SECTION: "the critical section of {}, which each thread that changes it must pass",
     rules.LOCK: "the lock {}",
-    rules.EXTENSION: "a lock that {} takes through PyMutex_Lock",
+    rules.EXTENSION: "a lock of its own that {} takes",
     rules.C_LIBRARY: "a lock of the C library, in {}",
     rules.STOPS: "{}, which stops all threads (a thread beside it that shares nothing stops, too)",
     rules.SYSTEM: "{}: all threads ask the system for memory of one address space",

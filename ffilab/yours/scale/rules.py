@@ -4,7 +4,7 @@ import ast
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scipy import stats
 
@@ -52,13 +52,15 @@ Arms = Mapping[str, Sequence[Process]]
 @dataclass(frozen=True)
 class Suspect:
     """An object that moved while the statement ran, or was waited for. kind: counts, mutex, lock or waited. share: of
-    the looks. named: did a walk from the statement find it?"""
+    the looks. named: did a walk from the statement find it? imported: is it reached through a name of which a process
+    has one, whatever is copied?"""
 
     name: str
     kind: str
     share: float
     status: str
     named: bool
+    imported: bool = False
 
     @property
     def root(self) -> str:
@@ -85,18 +87,28 @@ def suspects(watched: Mapping) -> list[Suspect]:
             moves = seen["changed"] >= max(LEAST_SEEN, LEAST_SHARE * sweeps)
             times = max(seen["changed"], seen["apart"])
             if moves and seen["name"] not in idle:
-                found[kind, seen["name"]] = Suspect(seen["name"], kind, times / sweeps, seen["status"], seen["named"])
+                found[kind, seen["name"]] = suspect(seen, kind, times / sweeps, watched["imported"])
     return sorted(found.values(), key=lambda one: (not one.named, -one.share))
+
+
+def suspect(seen: Mapping, kind: str, share: float, imported: Sequence[str]) -> Suspect:
+    those = Suspect(seen["name"], kind, share, seen["status"], seen["named"])
+    return replace(those, imported=those.root in imported)
 
 
 def waited_for(parked: Mapping) -> list[Suspect]:
     """The objects for whose locks threads were seen to wait."""
     found = [
-        Suspect(seen["name"], WAITED, seen["times"] / parked["parked"], seen["status"], seen["named"])
+        suspect(seen, WAITED, seen["times"] / parked["parked"], parked["imported"])
         for seen in parked["waited"]
         if seen["times"] >= max(LEAST_SEEN, MATTERS * parked["parked"])
     ]
     return sorted(found, key=lambda one: -one.share)
+
+
+def own_roots(those: Sequence[Suspect]) -> set[str]:
+    """The names of which each thread could have an own copy."""
+    return {one.root for one in those if one.root and not one.imported}
 
 
 def counted(those: Sequence[Suspect]) -> list[Suspect]:
@@ -237,6 +249,12 @@ WAITING_FOR = ("sem_", "pthread_cond", "__", "syscall", "futex", "clock_nanoslee
 # Functions of the interpreter that call whatever there is to call, and name nothing.
 CALLS = ("_PyEval", "PyEval", "_PyObject", "PyObject", "_PyFunction", "_PyVectorcall", "PyCFunction")
 # Functions of the interpreter through which it waits for a lock of its own, and those that lock an extension's mutex.
+TAKES = {
+    "_PyMutex_LockTimed": "PyMutex_Lock",
+    "PyMutex_Lock": "PyMutex_Lock",
+    "PyThread_acquire_lock_timed": "PyThread_acquire_lock",
+    "PyThread_acquire_lock": "PyThread_acquire_lock",
+}
 PARKS, LOCKS = ("_PySemaphore_Wait", "_PyParkingLot_Park", "PyEvent_Wait", "PyThread_acquire_lock"), "pthread_"
 
 
@@ -273,23 +291,24 @@ def place(stack: Sequence[Sequence[str]], python: str) -> tuple[str, str, str]:
         return "the C library", before[0], callers[0] if callers else ""
     unnamed = first and not any(symbol for _, symbol in stack[:first])
     if unnamed and not any(symbol.startswith(PARKS) for _, symbol in stack):
-        # A lock inside of it, below functions that it does not name.
-        named = (symbol for _, symbol in stack[first:] if symbol)
-        return "the C library", "", next((symbol for symbol in named if not symbol.startswith(CALLS)), "")
-    # An extension's PyMutex_Lock ends in this function; what the interpreter locks for itself has others in between.
-    taken = [number for number, (_, symbol) in enumerate(stack) if symbol in ("_PyMutex_LockTimed", "PyMutex_Lock")]
+        # A lock inside of it, below functions that it does not name. Behind what calls it the stack is of others.
+        below = itertools.takewhile(lambda frame: not frame[1].startswith(CALLS), stack[first:])
+        return "the C library", "", next((symbol for _, symbol in below if symbol), "")
+    # An extension's lock ends in one of these; what the interpreter locks for itself has others in between.
+    taken = [number for number, (_, symbol) in enumerate(stack) if symbol in TAKES]
     behind = stack[taken[-1] + 1 :] if taken else []
     between = list(itertools.takewhile(lambda frame: ours(frame[0]) or is_of_c_library(frame[0]), behind))
     if len(between) < len(behind) and not any(ours(file) and symbol for file, symbol in between):
         owner = behind[len(between)][0]
-        return owner, "PyMutex_Lock", owner
+        return owner, TAKES[stack[taken[-1]][1]], owner
     if first < len(stack) and not ours(stack[first][0]):
         return stack[first][0], stack[first][1], ""
     return "the interpreter", "", callers[0] if callers else ""
 
 
-def where_parked(said: Mapping) -> Parked | None:
-    """What most of the parked stacks agree on; None if nobody waits, or they do not agree."""
+def where_parked(said: Mapping, called: str = "") -> Parked | None:
+    """What most of the parked stacks agree on; None if nobody waits, or they do not agree. called: what the statement
+    calls, where no stack names it."""
     if said["parked"] < LEAST_SEEN:
         return None
     votes: dict[tuple[str, str, str], int] = {}
@@ -303,7 +322,7 @@ def where_parked(said: Mapping) -> Parked | None:
     if 2 * by_owner[owner] <= sum(votes.values()):
         return None
     _, function, caller = max((spot for spot in votes if spot[0] == owner), key=lambda spot: votes[spot])
-    return Parked(owner, function, caller, said["parked"] / said["looks"])
+    return Parked(owner, function, caller or called, said["parked"] / said["looks"])
 
 
 # ---- kinds and cures ----
@@ -361,7 +380,7 @@ def of_locks(arms: Arms, those: Sequence[Suspect]) -> list[Culprit]:
     if waited := [one for one in those if one.kind == WAITED]:
         return [Culprit(one.name, SECTION, f"waited for in {one.share:.0%} of the stacks") for one in waited]
     seen = locked(those)
-    copied = [one for one in seen if COPY in arms and one.root]
+    copied = [one for one in seen if COPY in arms and own_roots([one])]
     if copied and not better(arms, COPY, known(arms)):
         seen = [one for one in seen if one not in copied]
     if any(one.kind == "lock" for one in seen):
@@ -383,9 +402,12 @@ def unexplained(arms: Arms, threads: int) -> bool:
 
 
 def by_copies(arms: Arms, those: Sequence[Suspect], threads: int) -> bool:
-    """Does a copy for each thread of what is counted take away all of it, so that the rest lies with the same
-    objects?"""
-    return bool(culprits(arms, counted(those))) and not locked(those) and cured(arms, COPY, threads)
+    """Does a copy for each thread of what is counted take away all of it, and immortal objects most, so that the rest
+    lies with the same objects?"""
+    if not culprits(arms, counted(those)) or locked(those) or not cured(arms, COPY, threads):
+        return False
+    base, immortal, copied = (value(arms, name).value for name in (BASE, IMMORTAL, COPY))
+    return 2 * (immortal - base) > copied - base
 
 
 def explained(arms: Arms, those: Sequence[Suspect], parked: Parked | None, threads: int) -> list[Culprit]:
@@ -406,8 +428,8 @@ def explained(arms: Arms, those: Sequence[Suspect], parked: Parked | None, threa
         # Where its own function has no name, the one that called it.
         name = parked.function or parked.caller or parked.owner
         return [*found, Culprit(name, C_LIBRARY, f"called by {parked.caller}" if name != parked.caller else "")]
-    if parked and parked.function.startswith(("PyMutex_Lock", LOCKS)):
-        return [*found, Culprit(parked.caller, EXTENSION)]
+    if parked and parked.function.startswith((*TAKES, LOCKS)):
+        return [*found, Culprit(parked.caller, EXTENSION, f"taken through {parked.function}")]
     collector = better(arms, COLLECTOR)
     # Memory that is given back interrupts the other cores, so that who only computes there loses, too.
     if sum(one.faults for one in arms[BASE]) > FAULTING * len(arms[BASE]) and not collector:

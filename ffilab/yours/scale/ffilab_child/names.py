@@ -1,10 +1,12 @@
 """What a statement reaches, with the names that a reader would type."""
 
 import builtins
+import functools
 import gc
 import itertools
 import re
 import reprlib
+import sys
 import types
 
 from .objects import reachable
@@ -23,6 +25,8 @@ CALLED = (
     "__match_args__",
     "_type_",
 )
+# How modules are called that are of this process, or the statement's own.
+OURS = ("__main__", "ffilab_")
 REPR = reprlib.Repr()
 # Of what is cut in the middle of an address no other process would have the same.
 REPR.maxother = REPR.maxstring = 120
@@ -160,15 +164,36 @@ def short(thing):
     return " ".join(re.sub(r"( at )?0x[0-9a-f]+", "", text).split())[:60]
 
 
+@functools.cache
+def of_modules():
+    """What the globals of imported modules hold, by id, and by the names that a reader would type."""
+    by_id, by_name = {}, {}
+    theirs = {name: module for name, module in sys.modules.items() if not name.startswith(OURS)}
+    # Public modules and packages first: others import from them.
+    for name in sorted(theirs, key=lambda name: (name.startswith("_"), name.count("."), name)):
+        for word, value in list(getattr(theirs[name], "__dict__", {}).items()):
+            if not isinstance(value, (*ATOMS, types.ModuleType)):
+                by_name[f"{name}.{word}"] = value
+                by_id.setdefault(id(value), f"{name}.{word}")
+    return by_id, by_name
+
+
+def imported(names):
+    """The names of the setup of which a process has one object, whatever is copied: modules and what is theirs."""
+    theirs = of_modules()[0]
+    return [name for name, thing in names.items() if isinstance(thing, types.ModuleType) or id(thing) in theirs]
+
+
 def described(thing):
-    """What the walk missed, by type and short repr."""
-    return f"{type(thing).__name__} {short(thing)}"
+    """What the walk missed: by the module whose global it is, else by type and short repr."""
+    return of_modules()[0].get(id(thing)) or f"{type(thing).__name__} {short(thing)}"
 
 
 def chosen(keys, names):
     """The objects that keys mean in this process: by the walk's names, else all that have that description."""
-    found = [names[key] for key in keys if key in names]
-    others = [key for key in keys if key not in names]
+    by_name = {**of_modules()[1], **names}
+    found = [by_name[key] for key in keys if key in by_name]
+    others = [key for key in keys if key not in by_name]
     kinds = {key.split(" ", 1)[0] for key in others}
     near = (thing for thing in reachable().values() if type(thing).__name__ in kinds) if others else ()
     return found + [thing for thing in near if described(thing) in others]

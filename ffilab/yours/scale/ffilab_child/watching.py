@@ -8,7 +8,7 @@ import struct
 import threading
 import time
 
-from .names import ATOMS, chosen, described, walk
+from .names import ATOMS, chosen, described, imported, of_modules, walk
 from .objects import IMMORTAL, Head, byte_of_lock, head, immortalize, in_thread, reachable, status, tells
 from .running import SLICE, calibrated, made
 
@@ -52,9 +52,14 @@ def swept(cells, rest, seconds):
 
 
 def reached(walked):
-    """All objects that the collector or a walk from the statement reaches, and by id the names that the walk found."""
+    """All objects that the collector or a walk from the statement reaches, and by id the names that the walk found.
+    What it found through a name of Python's own, such as `__self__`, is called by the module whose global it is, if it
+    is one.
+    """
     things = reachable() | {id(thing): thing for thing in walked.values()}
-    return list(things.values()), {id(thing): name for name, thing in walked.items()}
+    theirs = of_modules()[0]
+    names = {id(thing): theirs.get(id(thing), name) if "__" in name else name for name, thing in walked.items()}
+    return list(things.values()), names
 
 
 def told(thing, named):
@@ -81,7 +86,7 @@ def watched(job, names):
         "lock": (locks, [byte_of_lock(thing) for thing in locks]),
     }
     os.sched_setaffinity(0, {job["cpus"][0]})
-    answer = {}
+    answer = {"imported": imported(names)}
     for running, one in (("pass", idle), ("statement", loop)):
         rests = {kind: [cell.value for cell in cells] for kind, (_, cells) in groups.items()}
         stop = turning(one, job["cpus"][-1])
@@ -193,6 +198,7 @@ def parked(job, names):
         "looks": looks,
         "parked": sum(stacks.values()),
         "stacks": [[count, json.loads(stack)] for stack, count in commonest],
+        "imported": imported(names),
         "waited": [{**told(by_lock[address], named), "times": times} for address, times in waited.items()],
         "python": file_of(ctypes.cast(ctypes.pythonapi.PyMutex_Lock, ctypes.c_void_p), where),
     }
