@@ -232,6 +232,11 @@ def test_counts_that_meet_or_do_not_are_told_apart_by_ranks():
     assert [one.name for one in rules.culprits(given, rules.suspects(moved("l", "innocent")))] == ["l"]
 
 
+def test_where_each_alone_loses_little_those_are_named_that_certainly_lose():
+    given = arms(1.47, all_immortal=1.99, all_immortal_but_t=1.85, all_immortal_but_innocent=1.98)
+    assert [one.name for one in rules.culprits(given, rules.suspects(moved("t", "innocent")))] == ["t"]
+
+
 def test_a_lock_that_nobody_saw_is_found_where_threads_wait():
     one = Made(["L"], moved(), everything=False)
     one.ask = lambda do, **_: waits(L=80) if do == "park" else Made.ask(one, do)

@@ -234,12 +234,14 @@ def lacks(arms: Arms, name: str, threads: int) -> bool:
 
 
 def culprits(arms: Arms, those: Sequence[Suspect]) -> list[Suspect]:
-    """Of what was made immortal, each without which much of the gain is lost. None if all together gain nothing."""
+    """Of what was made immortal, each without which much of the work is lost; where each loses little, those that
+    certainly lose some. None if all together gain nothing."""
     if not better(arms, IMMORTAL):
         return []
     if len(those) == 1:
         return list(those)
-    return [one for one in those if better(arms, IMMORTAL, WITHOUT + one.name)]
+    much = [one for one in those if better(arms, IMMORTAL, WITHOUT + one.name)]
+    return much or [one for one in those if certainly_more(*both(arms, IMMORTAL, WITHOUT + one.name))]
 
 
 # ---- where threads are parked ----

@@ -44,11 +44,13 @@ def codes(code):
 def of_function(function, name, used):
     """What a function names: globals, builtins, constants, what it closes over, defaults."""
     above = "" if name == "ffilab_loop" else f"{name}: "
+    its = function.__globals__.get("__name__", "ffilab_")
     for code in codes(function.__code__):
         used.update(code.co_names)
         for word in code.co_names:
             if word in function.__globals__:
-                yield word, function.__globals__[word]
+                thing = function.__globals__[word]
+                yield word if its.startswith(OURS) else of_another(its, word, thing), thing
             elif hasattr(builtins, word):
                 yield word, getattr(builtins, word)
         for constant in code.co_consts:
@@ -61,12 +63,18 @@ def of_function(function, name, used):
         except ValueError:
             pass
         yield f"{above}cell of {word}", cell
-    its = function.__code__.co_varnames[: function.__code__.co_argcount]
+    arguments = function.__code__.co_varnames[: function.__code__.co_argcount]
     defaults = function.__defaults__ or ()
-    for word, value in [*zip(its[len(its) - len(defaults) :], defaults), *(function.__kwdefaults__ or {}).items()]:
+    last = arguments[len(arguments) - len(defaults) :]
+    for word, value in [*zip(last, defaults), *(function.__kwdefaults__ or {}).items()]:
         yield f"{above}default of {word}", value
     if above:
         yield f"{name}.__code__", function.__code__
+
+
+def of_another(module, word, thing):
+    """What the reader would type for a global of another module than the statement's."""
+    return thing.__name__ if isinstance(thing, types.ModuleType) else of_modules()[0].get(id(thing), f"{module}.{word}")
 
 
 def of_type(kind, used):
@@ -132,13 +140,13 @@ def slots_of(kind):
 def walk(loop):
     """What the statement reaches, by name, those nearest to it first."""
     used = set()
-    # The names that functions use are known behind the first walk.
-    walked(loop, used)
-    return walked(loop, used)
+    # The names that functions use are known behind the first walk, which goes further.
+    walked(loop, used, 2 * DEPTH)
+    return walked(loop, used, DEPTH)
 
 
-def walked(loop, used):
-    """The same by the names that are known; adds those that it meets."""
+def walked(loop, used, most):
+    """The same by the names that are known, so many steps away at most; adds the names that it meets."""
     found, seen, queue = {}, {id(loop)}, [(loop, "ffilab_loop", 0)]
     for thing, name, depth in queue:
         for word, other in inside(thing, name, used):
@@ -148,7 +156,7 @@ def walked(loop, used):
             word = word if word not in found else f"{word} ({len(found)})"
             found[word] = other
             # The globals are all names of the module: those that the statement uses are found without them.
-            if depth < DEPTH and other is not loop.__globals__ and not isinstance(other, ATOMS):
+            if depth < most and other is not loop.__globals__ and not isinstance(other, ATOMS):
                 queue.append((other, word, depth + 1))
         if len(found) > MOST:
             break
