@@ -13,7 +13,7 @@ from ffilab.run.errors import UserError
 from ffilab.yours.scale import command, diagnosing, rules, slices
 from ffilab.yours.scale.result import Scaling
 from studies import scale as study
-from tests.helpers.scaling import arms, moved, processes, recorded
+from tests.helpers.scaling import arms, moved, processes, recorded, waits
 
 # ---- slices ----
 
@@ -156,72 +156,18 @@ def test_of_what_is_imported_no_thread_has_a_copy():
     assert [(one.name, one.kind) for one in told] == [("logging._lock", rules.LOCK)]
 
 
+def test_a_lock_that_was_only_seen_held_is_told_if_the_world_does_not_stop():
+    those = rules.suspects(moved("set set()", kind="mutex"))
+    assert rules.explained(arms(0.7), those, None, 2)[0].kind == rules.SECTION
+    stops = processes(1.0, rates=(1.0, 0.3))
+    assert rules.explained(arms(0.7, beside_others=stops), those, None, 2)[0].kind == rules.STOPS
+
+
 @pytest.mark.parametrize(("immortal", "kinds"), [(1.6, {rules.COUNTS}), (1.0, {rules.COUNTS, rules.DATA})])
 def test_what_copies_cure_and_immortal_objects_hardly_is_data(immortal, kinds):
     given = arms(0.8, all_immortal=immortal, own_copy=2.0, own_setup=2.0)
     found = rules.explained(given, rules.suspects(moved("row")), None, 2)
     assert {one.kind for one in found} == kinds
-
-
-PARKED = {
-    "srand": [["libc.so.6", ""], ["libc.so.6", "srandom"], ["libffi.so.8", "ffi_call"], ["_ctypes.so", ""]],
-    "pybind11": [
-        ["libc.so.6", ""],
-        ["libc.so.6", "sem_clockwait"],
-        ["python3.14", "_PyMutex_LockTimed"],
-        ["python3.14", ""],
-        ["mine.so", ""],
-        ["python3.14", "cfunction_vectorcall"],
-    ],
-    "list": [
-        ["libc.so.6", "sem_clockwait"],
-        ["python3.14", "_PyMutex_LockTimed"],
-        ["python3.14", "_PyCriticalSection_BeginMutex"],
-    ],
-    "localtime": [["libc.so.6", ""], ["python3.14", ""], ["python3.14", "_PyTime_localtime"]],
-    "RLock": [["libc.so.6", ""], ["python3.14", "_PySemaphore_Wait"], ["python3.14", "_PyMutex_LockTimed"]],
-    "std::mutex": [["libc.so.6", ""], ["libc.so.6", "pthread_mutex_lock"], ["mine.so", ""]],
-    "putenv": [
-        ["libc.so.6", ""],
-        ["python3.14", ""],
-        ["python3.14", "_PyEval_EvalFrameDefault"],
-        ["python3.14", "PyArg_ParseTupleAndKeywords"],
-    ],
-    "zlib": [["libc.so.6", ""], ["libc.so.6", ""], ["python3.14", "PyThread_acquire_lock_timed"], ["zlib.so", ""]],
-}
-
-
-@pytest.mark.parametrize(
-    ("stack", "owner", "function", "caller"),
-    [
-        ("srand", "the C library", "srandom", "_ctypes.so"),
-        ("pybind11", "mine.so", "PyMutex_Lock", "mine.so"),
-        ("list", "the interpreter", "", "os.putenv"),
-        ("localtime", "the C library", "", "_PyTime_localtime"),
-        ("RLock", "the interpreter", "", "os.putenv"),
-        ("std::mutex", "mine.so", "pthread_mutex_lock", "mine.so"),
-        ("putenv", "the C library", "", "os.putenv"),
-        ("zlib", "zlib.so", "PyThread_acquire_lock", "zlib.so"),
-    ],
-)
-def test_whose_lock_a_parked_thread_waits_for(stack, owner, function, caller):
-    said = {"looks": 100, "parked": 10, "stacks": [[8, PARKED[stack]], [2, PARKED["list"]]], "python": "python3.14"}
-    found = rules.where_parked(said, "os.putenv")
-    assert (found.owner, found.function, found.caller) == (owner, function, caller)
-
-
-def waits(**times):
-    """What a look at parked threads says: for whose lock they waited, in how many of a hundred stacks."""
-    seen = [{"name": name, "named": True, "status": "counted", "times": each} for name, each in times.items()]
-    said = {"looks": 1000, "parked": 100, "stacks": [[100, PARKED["list"]]], "python": "python3.14"}
-    return {**said, "waited": seen, "imported": []}
-
-
-def test_an_object_that_is_waited_for_needs_no_copy_to_be_named():
-    found = rules.waited_for(waits(first=40, second=60, seldom=9))
-    assert [one.name for one in found] == ["second", "first"]
-    said = rules.explained(arms(0.7), found, rules.Parked("the interpreter", "", "", 0.1), 2)
-    assert [(one.name, one.kind) for one in said] == [("second", rules.SECTION), ("first", rules.SECTION)]
 
 
 def test_counts_that_meet_or_do_not_are_told_apart_by_ranks():
@@ -245,12 +191,6 @@ def test_a_lock_that_nobody_saw_is_found_where_threads_wait():
     assert [cure.how for cure in found.cures] == [rules.PRICES[rules.COPY][0]]
 
 
-def test_stacks_that_do_not_agree_tell_nothing():
-    said = {"looks": 100, "parked": 10, "stacks": [[5, PARKED["srand"]], [5, PARKED["list"]]], "python": "python3.14"}
-    assert rules.where_parked(said) is None
-    assert rules.where_parked({**said, "parked": 2}) is None
-
-
 @pytest.mark.parametrize(
     ("others", "parked", "kind"),
     [
@@ -258,6 +198,11 @@ def test_stacks_that_do_not_agree_tell_nothing():
         ({}, rules.Parked("mine.so", "PyMutex_Lock", "mine.so", 0.1), rules.EXTENSION),
         ({}, rules.Parked("mine.so", "pthread_mutex_lock", "mine.so", 0.1), rules.EXTENSION),
         ({"beside_others": processes(1.0, rates=(1.0, 0.3))}, None, rules.STOPS),
+        (
+            {"beside_others": processes(1.0, rates=(1.0, 0.3))},
+            rules.Parked("mine.so", "PyMutex_Lock", "mine.so", 0.1),
+            rules.STOPS,
+        ),
         ({"own_setup": 2.0}, None, rules.DATA),
         ({"own_setup": 0.7}, None, rules.UNKNOWN),
         ({"base": processes(0.7, faults=9.0), "own_setup": 0.7}, None, rules.SYSTEM),

@@ -133,6 +133,16 @@ def test_what_the_walk_misses_is_named_by_the_module_whose_global_it_is():
     assert names.imported(space) == ["logging", "made"]
 
 
+def test_attributes_in_a_namespace_have_their_names():
+    from types import SimpleNamespace
+
+    space = {"settings": SimpleNamespace(pool=object())}
+    exec("def loop(): settings.pool", space)
+    found = names.walk(space["loop"])
+    assert found["settings.pool"] is space["settings"].pool
+    assert found["settings.__dict__"] is vars(space["settings"])
+
+
 def seen(said, what):
     return {one["name"] for one in said[what]["seen"]}
 

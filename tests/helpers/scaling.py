@@ -47,3 +47,41 @@ def moved(*names, kind="counts", sweeps=100, times=60, idle=()):
 
     nothing = {f"{run} {each}": sweep(()) for run in ("pass", "statement") for each in ("counts", "mutex", "lock")}
     return {"imported": [], **nothing, f"statement {kind}": sweep([*names, *idle]), f"pass {kind}": sweep(idle)}
+
+
+# Stacks of parked threads, the innermost frame first.
+PARKED = {
+    "srand": [["libc.so.6", ""], ["libc.so.6", "srandom"], ["libffi.so.8", "ffi_call"], ["_ctypes.so", ""]],
+    "pybind11": [
+        ["libc.so.6", ""],
+        ["libc.so.6", "sem_clockwait"],
+        ["python3.14", "_PyMutex_LockTimed"],
+        ["python3.14", ""],
+        ["mine.so", ""],
+        ["python3.14", "cfunction_vectorcall"],
+    ],
+    "list": [
+        ["libc.so.6", "sem_clockwait"],
+        ["python3.14", "_PyMutex_LockTimed"],
+        ["python3.14", "_PyCriticalSection_BeginMutex"],
+    ],
+    "localtime": [["libc.so.6", ""], ["python3.14", ""], ["python3.14", "_PyTime_localtime"]],
+    "RLock": [["libc.so.6", ""], ["python3.14", "_PySemaphore_Wait"], ["python3.14", "_PyMutex_LockTimed"]],
+    "std::mutex": [["libc.so.6", ""], ["libc.so.6", "pthread_mutex_lock"], ["mine.so", ""]],
+    "putenv": [
+        ["libc.so.6", ""],
+        ["python3.14", ""],
+        ["python3.14", "_PyEval_EvalFrameDefault"],
+        ["python3.14", "PyArg_ParseTupleAndKeywords"],
+    ],
+    "dlsym": [["libc.so.6", "pthread_mutex_lock"], ["python3.14", ""], ["libc.so.6", "dlsym"], ["mine.so", ""]],
+    "zlib": [["libc.so.6", ""], ["libc.so.6", ""], ["python3.14", "PyThread_acquire_lock_timed"], ["zlib.so", ""]],
+}
+
+
+def waits(**times):
+    """What a look at parked threads says: for whose lock they waited, in how many of a hundred stacks."""
+    seen = [{"name": name, "named": True, "status": "counted", "times": each} for name, each in times.items()]
+    seen = [{**one, "kind": "lock" if one["name"] == "lock" else "mutex"} for one in seen]
+    said = {"looks": 1000, "parked": 100, "stacks": [[100, PARKED["list"]]], "python": "python3.14"}
+    return {**said, "waited": seen, "imported": []}

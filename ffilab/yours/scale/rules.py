@@ -19,6 +19,8 @@ SCALES, IMPOSSIBLE = 0.85, 1.25
 MATTERS = 0.1
 # Looks at an object in which it moved, and the share of them, from which on it is a suspect.
 LEAST_SEEN, LEAST_SHARE = 3, 0.001
+# For what is held so little nobody waits for long.
+LEAST_HELD = 0.01
 MOST_SUSPECTS = 12
 # A pass below so many times an empty one is too little work; waits of a pass above this are locks of the system.
 LITTLE, WAITING, FAULTING = 1.5, 1e-5, 0.5
@@ -33,8 +35,8 @@ DEFERRED, LOCAL, COPY, BESIDE, COLLECTOR, WITHOUT_GIL = (
     "without the GIL",
 )
 WITHOUT = "all immortal but "
-# The kind of a suspect for whose lock threads were parked.
-WAITED = "waited"
+# The kinds of a suspect for which threads were parked: for its critical section, or because it is a lock.
+WAITED, WAITED_LOCK = "waited", "waited lock"
 # Verdicts.
 ERROR, GIL, MACHINE, BANDWIDTH, LITTLE_WORK, FINE, HELD = (
     "error",
@@ -51,9 +53,9 @@ Arms = Mapping[str, Sequence[Process]]
 
 @dataclass(frozen=True)
 class Suspect:
-    """An object that moved while the statement ran, or was waited for. kind: counts, mutex, lock or waited. share: of
-    the looks. named: did a walk from the statement find it? imported: is it reached through a name of which a process
-    has one, whatever is copied?"""
+    """An object that moved while the statement ran, or was waited for. kind: counts, mutex, lock, waited or waited
+    lock. share: of the looks. named: did a walk from the statement find it? imported: is it reached through a name of
+    which a process has one, whatever is copied?"""
 
     name: str
     kind: str
@@ -96,10 +98,13 @@ def suspect(seen: Mapping, kind: str, share: float, imported: Sequence[str]) -> 
     return replace(those, imported=those.root in imported)
 
 
+KINDS_WAITED = {"mutex": WAITED, "lock": WAITED_LOCK}
+
+
 def waited_for(parked: Mapping) -> list[Suspect]:
     """The objects for whose locks threads were seen to wait."""
     found = [
-        suspect(seen, WAITED, seen["times"] / parked["parked"], parked["imported"])
+        suspect(seen, KINDS_WAITED[seen["kind"]], seen["times"] / parked["parked"], parked["imported"])
         for seen in parked["waited"]
         if seen["times"] >= max(LEAST_SEEN, MATTERS * parked["parked"])
     ]
@@ -117,7 +122,8 @@ def counted(those: Sequence[Suspect]) -> list[Suspect]:
 
 def locked(those: Sequence[Suspect]) -> list[Suspect]:
     """Locks first: below one of `threading` an object's mutex may be taken, too."""
-    return sorted((one for one in those if one.kind != "counts"), key=lambda one: one.kind != "lock")
+    held = (one for one in those if one.kind != "counts" and one.share >= LEAST_HELD)
+    return sorted(held, key=lambda one: one.kind != "lock")
 
 
 def value(arms: Arms, name: str) -> Interval:
@@ -288,7 +294,10 @@ def place(stack: Sequence[Sequence[str]], python: str) -> tuple[str, str, str]:
     callers = [file for file in callers if not file.startswith("libffi")] or callers
     before = [symbol for file, symbol in stack[:first] if symbol in own]
     if before and before[0].startswith(LOCKS) and callers:
-        return callers[0], before[0], callers[0]
+        # Who locks: the extension, or what it calls in the C library.
+        calls = list(itertools.takewhile(lambda frame: frame[0] != callers[0], stack))
+        inner = [symbol for _, symbol in calls if symbol in own and not symbol.startswith(LOCKS)]
+        return ("the C library", inner[0], callers[0]) if inner else (callers[0], before[0], callers[0])
     if before:
         return "the C library", before[0], callers[0] if callers else ""
     unnamed = first and not any(symbol for _, symbol in stack[:first])
@@ -378,13 +387,21 @@ class Cure:
 
 def of_locks(arms: Arms, those: Sequence[Suspect]) -> list[Culprit]:
     """Locks of objects that threads waited for; else those that were seen held, if own copies of what the statement
-    reaches them through help; if no copy can be made, all of them."""
-    if waited := [one for one in those if one.kind == WAITED]:
-        return [Culprit(one.name, SECTION, f"waited for in {one.share:.0%} of the stacks") for one in waited]
-    seen = locked(those)
-    copied = [one for one in seen if COPY in arms and own_roots([one])]
-    if copied and not better(arms, COPY, known(arms)):
-        seen = [one for one in seen if one not in copied]
+    reaches them through help."""
+    if waited := [one for one in those if one.kind in KINDS_WAITED.values()]:
+        told = {WAITED: SECTION, WAITED_LOCK: LOCK}
+        return [Culprit(one.name, told[one.kind], f"waited for in {one.share:.0%} of the stacks") for one in waited]
+    helped = COPY in arms and better(arms, COPY, known(arms))
+    return told_of_locks([one for one in locked(those) if helped and own_roots([one])])
+
+
+def not_copied(those: Sequence[Suspect]) -> list[Culprit]:
+    """Locks that were seen held, and of which no thread can have a copy."""
+    return told_of_locks([one for one in locked(those) if not own_roots([one])])
+
+
+def told_of_locks(seen: Sequence[Suspect]) -> list[Culprit]:
+    """Those of `threading` alone, where there are some: each has a mutex, too."""
     if any(one.kind == "lock" for one in seen):
         seen = [one for one in seen if one.kind == "lock"]
     return [
@@ -426,18 +443,22 @@ def explained(arms: Arms, those: Sequence[Suspect], parked: Parked | None, threa
         # Whoever waits for its lock counts it, too; and where a lock was seen, what was not seen is not told.
         seen = {UNSEEN, *(lock.name for lock in locks)}
         return [one for one in found if one.name not in seen] + locks
-    if parked and parked.owner == "the C library":
+    # Whoever stops the others has them wait at locks, too.
+    stops = stops_others(arms)
+    if parked and parked.owner == "the C library" and not stops:
         # Where its own function has no name, the one that called it.
         name = parked.function or parked.caller or parked.owner
         return [*found, Culprit(name, C_LIBRARY, f"called by {parked.caller}" if name != parked.caller else "")]
-    if parked and parked.function.startswith((*TAKES, LOCKS)):
+    if parked and parked.function.startswith((*TAKES, LOCKS)) and not stops:
         return [*found, Culprit(parked.caller, EXTENSION, f"taken through {parked.function}")]
     collector = better(arms, COLLECTOR)
     # Memory that is given back interrupts the other cores, so that who only computes there loses, too.
     if sum(one.faults for one in arms[BASE]) > FAULTING * len(arms[BASE]) and not collector:
         return [*found, Culprit("page faults", SYSTEM, "threads share one address space")]
-    if stops_others(arms):
+    if stops:
         return [*found, Culprit("the collector" if collector else "the statement", STOPS)]
+    if locks := not_copied(those):
+        return [*found, *locks]
     if parked and parked.owner == "the interpreter":
         return [*found, Culprit("the interpreter", INTERPRETER, "where threads were seen to wait")]
     if better(arms, OWN, known(arms)):

@@ -121,6 +121,11 @@ def attributes(thing, name, used):
     """The attributes of its own that code names. Its `__dict__` has them all, but is made when it is asked for: then
     other code runs, under another lock (Objects/dictobject.c, `_PyObject_MaterializeManagedDict`)."""
     held = {id(other) for other in gc.get_referents(thing)}
+    if type(thing).__dictoffset__ > 0:
+        # One that is always there.
+        its = object.__getattribute__(thing, "__dict__")
+        yield f"{name}.__dict__", its
+        held.update(map(id, its.values()))
     of_class = {word for kind in type(thing).__mro__ for word in vars(kind)}
     for word in sorted(used - of_class):
         try:

@@ -167,12 +167,19 @@ def loops_of(job, names):
         return [first] * count
     if job.get("beside"):
         return [first] + [made(CONTROL, names)] * (count - 1)
-    own = job.get("own")
+    # What a setup maps is shared by processes that fork behind it.
+    own = job.get("own") or bool(job.get("processes"))
     if not own:
         return [first] * count
     loops = [first]
     for _ in range(count - 1):
-        its = in_thread(namespace, job)
+        try:
+            its = in_thread(namespace, job)
+        except Exception:
+            if not job.get("processes"):
+                raise
+            # A setup that runs once alone, as one that makes a file does.
+            its = names
         mixed = its if own is True else {**names, **{word: its[word] for word in own if word in its}}
         loops.append(made(statement, mixed))
     return loops

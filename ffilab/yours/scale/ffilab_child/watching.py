@@ -62,6 +62,12 @@ def reached(walked):
     return list(things.values()), names
 
 
+def locks_of(things):
+    """Those of `threading`, as far as their byte tells whether they are held."""
+    kinds = [type(lock) for lock in (threading.Lock(), threading.RLock()) if tells(lock)]
+    return [thing for thing in things if type(thing) in kinds]
+
+
 def told(thing, named):
     """What is said of an object."""
     return {"name": named.get(id(thing), described(thing)), "named": id(thing) in named, "status": status(thing)}
@@ -76,8 +82,7 @@ def watched(job, names):
         immortalize(thing)
     in_thread(calibrated, loop)
     things, named = reached(walked)
-    kinds = [type(lock) for lock in (threading.Lock(), threading.RLock()) if tells(lock)]
-    locks = [thing for thing in things if type(thing) in kinds]
+    locks = locks_of(things)
     counted = [thing for thing in things if head(thing).local != IMMORTAL]
     held = [thing for thing in things if not isinstance(thing, ATOMS)]
     groups = {
@@ -158,7 +163,8 @@ def parked(job, names):
     objects for whose lock they wait: its address lies on the stack (Python/parking_lot.c, `struct wait_entry`)."""
     loop = made(job["statement"], names)
     things, named = reached(walk(loop))
-    by_lock = {id(thing) + Head.mutex.offset: thing for thing in things if not isinstance(thing, ATOMS)}
+    by_lock = {id(thing) + Head.mutex.offset: (thing, "mutex") for thing in things if not isinstance(thing, ATOMS)}
+    by_lock |= {ctypes.addressof(byte_of_lock(lock)): (lock, "lock") for lock in locks_of(things)}
     size, ids, ended = in_thread(calibrated, loop)[0], {}, []
 
     def run(which):
@@ -199,6 +205,9 @@ def parked(job, names):
         "parked": sum(stacks.values()),
         "stacks": [[count, json.loads(stack)] for stack, count in commonest],
         "imported": imported(names),
-        "waited": [{**told(by_lock[address], named), "times": times} for address, times in waited.items()],
+        "waited": [
+            {**told(by_lock[address][0], named), "kind": by_lock[address][1], "times": times}
+            for address, times in waited.items()
+        ],
         "python": file_of(ctypes.cast(ctypes.pythonapi.PyMutex_Lock, ctypes.c_void_p), where),
     }
