@@ -9,6 +9,8 @@ from ffilab.page.templates import filled
 from ffilab.run.paths import ROOT, read_json
 
 FOLDER = ROOT / "book" / "evidence"
+# The parts of the study of `ffilab scale`, as the page has them.
+PARTS = ("idle", "blind", "silent", "loaded", "cases")
 STUDY = "python3 ffilab/bootstrap.py study "
 # What an interval over layouts has to reach.
 GOAL = 0.9
@@ -88,7 +90,9 @@ def wheels_page(rounds: list[dict]) -> str:
 
 def scale_page(sessions: list[dict]) -> str:
     """What `ffilab scale` says of planted statements: of each part the newest session."""
-    newest = {session["part"]: session for session in sessions}
+    newest = {
+        session["part"]: session for session in sorted(sessions, key=lambda session: PARTS.index(session["part"]))
+    }
 
     def said(row: dict) -> str:
         names = ", ".join(f"`{name.replace('|', '')}` ({kind})" for name, kind in row["culprits"])
