@@ -192,6 +192,8 @@ def check(kernels, budget):
 
 def main():
     verb, *rest = sys.argv[1:] or ["--help"]
+    # On a slow or crowded machine a library takes longer than uv waits for its bytecode.
+    os.environ.setdefault("UV_COMPILE_BYTECODE_TIMEOUT", "0")
     try:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         if verb == "doctor":

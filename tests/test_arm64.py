@@ -1,4 +1,5 @@
-"""arm64, as far as another machine can show it: native/ compiles for it without a warning, and its programs start."""
+"""arm64, as far as another machine can show it: native/ compiles for it without a warning, its programs start, and what
+needs no interpreter of the book passes on an emulated machine (tests/arm64)."""
 
 import json
 import os
@@ -8,7 +9,7 @@ import subprocess
 
 import pytest
 
-from ffilab.run.paths import BY_PRODUCTS, NATIVE
+from ffilab.run.paths import BY_PRODUCTS, NATIVE, ROOT
 from ffilab.setup.installed import pair
 
 C, CXX, EMULATOR = "aarch64-linux-gnu-gcc", "aarch64-linux-gnu-g++", "qemu-aarch64-static"
@@ -80,3 +81,21 @@ def test_the_programs_of_placement_run_under_emulation(tmp_path):
     said([EMULATOR, tmp_path / "functions", "run", "64", "16", "1000"], env=environment)
     (times,) = re.findall(r"\[.*\]", said([EMULATOR, tmp_path / "loops", "time", "1"], env=environment), re.S)
     assert {row["offset"] for row in json.loads(times)} == set(range(64))
+
+
+# Files whose tests measure nothing and need no interpreter of the book.
+PURE = ("statistics", "verdicts", "rules", "placement_sentences", "calibration", "matrix", "inverted")
+NEEDED = ("mmdebstrap", "unshare", "apt-get", EMULATOR)
+
+
+@pytest.mark.timeout(2 * 3600)
+@pytest.mark.skipif(
+    os.geteuid() or not all(map(shutil.which, NEEDED)),
+    reason=f"an emulated machine needs root, {', '.join(NEEDED)}",
+)
+def test_what_needs_no_interpreter_passes_on_an_emulated_machine(tmp_path):
+    command = [ROOT / "tests" / "arm64", tmp_path / "machine", ".venv/bin/python", "-m", "pytest", "-m", "not full"]
+    try:
+        assert " passed" in said([*command, *(f"tests/test_{name}.py" for name in PURE)])
+    finally:
+        shutil.rmtree(tmp_path)
