@@ -194,6 +194,8 @@ def main():
     verb, *rest = sys.argv[1:] or ["--help"]
     try:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+        # uv gives up compiling a file after a minute: a laptop that was closed meanwhile, or much else at work.
+        os.environ.setdefault("UV_COMPILE_BYTECODE_TIMEOUT", "0")
         if verb == "doctor":
             import doctor
 
