@@ -15,7 +15,7 @@ from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.run.subprocesses import logged
-from ffilab.setup import build, installed, interpreters
+from ffilab.setup import build, installed, interpreters, sources
 from ffilab.setup.catalogue import (
     ALL,
     BY_LABEL,
@@ -170,6 +170,19 @@ def test_all_that_is_lacking_is_one_command(monkeypatch, program, command):
     assert doctor.command(packages) == command
     monkeypatch.setattr(doctor.os, "geteuid", lambda: 1000)
     assert doctor.command(packages).removeprefix("as root: ") == command
+
+
+@pytest.mark.tool("apt-get")
+def test_the_mirror_of_apt_is_asked_where_its_lists_were_removed(monkeypatch, tmp_path):
+    """As images of containers are: without the lists, and with their sources."""
+    (tmp_path / "sources.list").write_text("deb [trusted=yes] https://mirror.example/debian stable main\n")
+    places = {"Etc::sourcelist": "sources.list", "Etc::sourceparts": "none", "State::lists": "lists"}
+    lines = [f'Dir::{name} "{tmp_path / place}";\n' for name, place in places.items()]
+    (tmp_path / "apt.conf").write_text("".join(lines))
+    monkeypatch.setenv("APT_CONFIG", str(tmp_path / "apt.conf"))
+    monkeypatch.delenv(settings.SOURCE_MIRROR, raising=False)
+    _, *mirrors = sources.candidate_urls(SOURCES["3.14"])
+    assert [url.partition("/pool/")[0] for url in mirrors] == ["https://mirror.example/debian"]
 
 
 def test_readme_and_container_have_the_packages_that_are_needed():
