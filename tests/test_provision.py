@@ -4,13 +4,14 @@ import contextlib
 import hashlib
 import json
 import platform
+import re
 import sys
 import tarfile
 from pathlib import Path
 
 import pytest
 
-from ffilab import doctor
+from ffilab import cli, doctor
 from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
@@ -190,6 +191,17 @@ def test_readme_and_container_have_the_packages_that_are_needed():
     names = " ".join(dict.fromkeys(of_it[3]["apt"] for of_it in needed if of_it[0]))
     assert f"sudo apt-get install {names}\n" in (ROOT / "README.md").read_text()
     assert f" ca-certificates {names} " in (ROOT / "Containerfile").read_text()
+
+
+def test_each_step_of_the_container_finds_what_it_names():
+    containerfile, devcontainer = (
+        (ROOT / name).read_text() for name in ("Containerfile", ".devcontainer/devcontainer.json")
+    )
+    asked = re.findall(r"bootstrap\.py (\w+)", containerfile + devcontainer)
+    assert {"kernels", "native", "lab"} <= set(asked) <= set(cli.verbs.commands)
+    assert all((ROOT / path).exists() for path in re.findall(r"^COPY --chown=reader (\S+)", containerfile, re.M))
+    # Those of the system's administrator are not lost: useradd, for one.
+    assert re.search(r"^ENV .*PATH=\S*:\$PATH\b", containerfile, re.M)
 
 
 def test_pair_was_built_alike():
