@@ -196,6 +196,8 @@ def main():
     os.environ.setdefault("UV_COMPILE_BYTECODE_TIMEOUT", "0")
     try:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+        # uv gives up compiling a file after a minute: a laptop that was closed meanwhile, or much else at work.
+        os.environ.setdefault("UV_COMPILE_BYTECODE_TIMEOUT", "0")
         if verb == "doctor":
             import doctor
 

@@ -314,7 +314,8 @@ def compare(run_a, run_b):
 @kernels_option
 @a_budget(default="room", help="How long a cell measures.")
 @from_option
-def lab(name, kernels, budget, source):
+@click.option("--listen", default="127.0.0.1", show_default=True, help="Address to serve on: in a container, 0.0.0.0.")
+def lab(name, kernels, budget, source, listen):
     """Start JupyterLab on loopback, with what its notebooks need: interpreters, native code, layouts to measure on.
 
     NAME opens one chapter, on the chapter pair unless KERNELS names others, and builds no more than that needs. What is
@@ -348,14 +349,14 @@ def lab(name, kernels, budget, source):
     environment = {**os.environ, **settings.telling(**told), settings.BUDGET: budget}
     environment |= {"JUPYTER_PATH": str(kernels_folder), "PYTHONPATH": str(paths.ROOT)}
     environment[settings.BUILD] = str(paths.BUILD / "lab")
-    command = [sys.executable, "-m", "jupyterlab", "--ip=127.0.0.1", f"--ServerApp.root_dir={paths.ROOT}"]
+    command = [sys.executable, "-m", "jupyterlab", f"--ip={listen}", f"--ServerApp.root_dir={paths.ROOT}"]
     # The address that is printed opens it as well, where there is no browser.
     command += [f"--LabApp.default_url=/lab/tree/{notebook.relative_to(paths.ROOT)}"]
     # Only kernels that are there: a tile that cannot start is a trap.
     command += ["--KernelSpecManager.ensure_native_kernel=False"]
     command += [f"--KernelSpecManager.allowed_kernelspecs={name}" for name in names]
     if os.geteuid() == 0:
-        command.append("--allow-root")  # containers; the server is on loopback only
+        command.append("--allow-root")
     os.execve(sys.executable, command, environment)
 
 

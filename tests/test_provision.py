@@ -4,18 +4,19 @@ import contextlib
 import hashlib
 import json
 import platform
+import re
 import sys
 import tarfile
 from pathlib import Path
 
 import pytest
 
-from ffilab import doctor
+from ffilab import cli, doctor
 from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.run.subprocesses import logged
-from ffilab.setup import build, installed, interpreters
+from ffilab.setup import build, installed, interpreters, sources
 from ffilab.setup.catalogue import (
     ALL,
     BY_LABEL,
@@ -172,11 +173,35 @@ def test_all_that_is_lacking_is_one_command(monkeypatch, program, command):
     assert doctor.command(packages).removeprefix("as root: ") == command
 
 
+@pytest.mark.tool("apt-get")
+def test_the_mirror_of_apt_is_asked_where_its_lists_were_removed(monkeypatch, tmp_path):
+    """As images of containers are: without the lists, and with their sources."""
+    (tmp_path / "sources.list").write_text("deb [trusted=yes] https://mirror.example/debian stable main\n")
+    places = {"Etc::sourcelist": "sources.list", "Etc::sourceparts": "none", "State::lists": "lists"}
+    lines = [f'Dir::{name} "{tmp_path / place}";\n' for name, place in places.items()]
+    (tmp_path / "apt.conf").write_text("".join(lines))
+    monkeypatch.setenv("APT_CONFIG", str(tmp_path / "apt.conf"))
+    monkeypatch.delenv(settings.SOURCE_MIRROR, raising=False)
+    _, *mirrors = sources.candidate_urls(SOURCES["3.14"])
+    assert [url.partition("/pool/")[0] for url in mirrors] == ["https://mirror.example/debian"]
+
+
 def test_readme_and_container_have_the_packages_that_are_needed():
     needed = [*doctor.KNOWN["tools"].values(), *doctor.KNOWN["headers"].values()]
     names = " ".join(dict.fromkeys(of_it[3]["apt"] for of_it in needed if of_it[0]))
     assert f"sudo apt-get install {names}\n" in (ROOT / "README.md").read_text()
     assert f" ca-certificates {names} " in (ROOT / "Containerfile").read_text()
+
+
+def test_each_step_of_the_container_finds_what_it_names():
+    containerfile, devcontainer = (
+        (ROOT / name).read_text() for name in ("Containerfile", ".devcontainer/devcontainer.json")
+    )
+    asked = re.findall(r"bootstrap\.py (\w+)", containerfile + devcontainer)
+    assert {"kernels", "native", "lab"} <= set(asked) <= set(cli.verbs.commands)
+    assert all((ROOT / path).exists() for path in re.findall(r"^COPY --chown=reader (\S+)", containerfile, re.M))
+    # Those of the system's administrator are not lost: useradd, for one.
+    assert re.search(r"^ENV .*PATH=\S*:\$PATH\b", containerfile, re.M)
 
 
 def test_pair_was_built_alike():

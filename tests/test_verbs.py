@@ -107,6 +107,8 @@ def test_lab_opens_a_chapter_with_what_it_needs(monkeypatch):
     offered = [word.partition("specs=")[2] for word in asked["words"] if "allowed_kernelspecs" in word]
     assert offered == [python.name for python in present()]
     assert "--ip=127.0.0.1" in asked["words"]
+    cli.lab.main(["critical_sections", "--listen", "192.0.2.1"], standalone_mode=False)
+    assert "--ip=192.0.2.1" in asked["words"]
     variables = asked["variables"]
     assert json.loads(variables[settings.TOLD])["layouts"] == str(layouts.OF_LAB)
     assert variables[settings.BUDGET] == "room"

@@ -26,8 +26,9 @@ def candidate_urls(source: Source) -> list[str]:
     mirror = os.environ.get(settings.SOURCE_MIRROR)
     if mirror:
         return [f"{mirror.rstrip('/')}/Python-{source.release}.tar.xz"]
-    # Those that this machine's apt is configured with; none without apt.
-    sites = output("apt-get", "indextargets", "--format", "$(SITE)").split()
+    # Those that apt is configured with here, also where its lists were removed, as in an image of a container.
+    # None without apt.
+    sites = output("apt-get", "indextargets", "--no-release-info", "--format", "$(SITE)").split()
     return [source.python_org, *dict.fromkeys(f"{site.rstrip('/')}/{source.debian_path}" for site in sites)]
 
 
