@@ -19,6 +19,7 @@ from ffilab.measure import reporting
 from ffilab.measure.case import Case
 from ffilab.measure.changed import books_longest, books_own, changed
 from ffilab.measure.plan import Arm
+from ffilab.page import forgiving
 from ffilab.page import lab as laboratory
 from ffilab.page.contents import Chapter
 from ffilab.run import settings
@@ -136,7 +137,7 @@ def test_a_cell_that_runs_twice_counts_its_processes_once(run):
 
 
 def test_a_cell_out_of_order_names_what_to_run_first(told):
-    assert told["out of order"] == f"LIBRARY is not there yet: {laboratory.ABOVE}."
+    assert told["out of order"] == f"LIBRARY is not there yet: {forgiving.ABOVE}."
 
 
 def test_a_session_that_was_closed_says_how_to_go_on(run):
@@ -208,8 +209,8 @@ def test_a_hang_is_told_sooner_where_the_books_own_processes_are_short():
 
 
 def test_names_of_a_chapter_are_what_its_cells_define():
-    assert {"LIBRARY", "call", "ctypes", "record", "replace"} <= laboratory.names_of("loaders")
-    assert "LOADRES" not in laboratory.names_of("loaders")
+    assert {"LIBRARY", "call", "ctypes", "record", "replace"} <= forgiving.names_of("loaders")
+    assert "LOADRES" not in forgiving.names_of("loaders")
 
 
 def test_what_was_changed_is_timed_beside_what_it_is_compared_with(monkeypatch):
