@@ -5,7 +5,7 @@ import math
 import random
 import re
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
@@ -87,7 +87,7 @@ class Watched(Case):
             limit = max(TRIAL_S, SLOWER * longest)
         if limit >= case.timeout_s and not case.hint:
             return case
-        return cls(**vars(case) | {"timeout_s": min(limit, case.timeout_s)})
+        return replace(cls(**vars(case)), timeout_s=min(limit, case.timeout_s))
 
     def run(self, seed: int = 0, layout: Layout | None = None) -> Outcome:
         outcome = super().run(seed, layout)
