@@ -94,7 +94,8 @@ def check_sleep(session: Session, mine: str) -> list[str]:
     case = Case(GIL, counting, {"loader": "PyDLL"}, fixed, timeout_s=4, hint=hint)
     runs = session.run("my sleep_ms", [case], session.budget.repeats, may_fail=True)
     if len(failed := runs[runs.ended != "ok"]):
-        return [f"Not correct: a process that called your sleep_ms ended so: {failed.ended.iloc[0]}."]
+        how = f"a process that called your sleep_ms ended so: {failed.ended.iloc[0]}"
+        return [f"Not correct: {how}. Is the thread state attached again before it comes back?"]
     if (runs["elapsed.call"] < 2 * SLEEP_MS * 1e6).any():
         return ["Not correct: your sleep_ms comes back too early."]
     # Beside a call that blocks it keeps next to nothing.
