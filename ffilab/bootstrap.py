@@ -192,11 +192,9 @@ def check(kernels, budget):
 
 def main():
     verb, *rest = sys.argv[1:] or ["--help"]
-    # On a slow or crowded machine a library takes longer than uv waits for its bytecode.
-    os.environ.setdefault("UV_COMPILE_BYTECODE_TIMEOUT", "0")
     try:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        # uv gives up compiling a file after a minute: a laptop that was closed meanwhile, or much else at work.
+        # uv gives up compiling a file after a minute: a slow or crowded machine, or a laptop that was closed meanwhile.
         os.environ.setdefault("UV_COMPILE_BYTECODE_TIMEOUT", "0")
         if verb == "doctor":
             import doctor

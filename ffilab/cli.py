@@ -36,6 +36,8 @@ DISTURBING = (
     "PYTHON_THREAD_INHERIT_CONTEXT",
 )
 MEASURING = {"book", "chapter", "more", "study", "lab"}
+# Without a parser of addresses in JSON that nothing here asks for: to make it takes as long as all else of the server.
+JUPYTERLAB = "import sys; sys.modules['rfc3987_syntax'] = None; from jupyterlab.labapp import main; sys.exit(main())"
 # Modules of `studies` with a `main(budget)`.
 STUDIES = (
     "calibration",
@@ -322,17 +324,18 @@ def lab(name, kernels, budget, source, listen):
     measured there lies apart, in _build/lab.
     With FROM the cells read these records: nothing is built or measured, and no interpreter is needed.
     """
-    from ffilab.measure import foreign
-    from ffilab.page import contents, execute
-    from ffilab.page.book import set_up
-    from ffilab.setup import installed, layout_pool
+    # Nothing of `page`, where it is not needed: the libraries behind it take longer to come than all else here.
+    from ffilab.setup import chapters, installed, layout_pool, native
     from ffilab.setup.layouts import OF_LAB
 
-    notebook = contents.chapter(name).source if name else paths.NOTEBOOKS
+    notebook = chapters.notebook_of(name) if name else paths.NOTEBOOKS
     told, kernels_folder = {"lab": True}, paths.ROOT / "kernels"
     if folder := records(source):
+        from ffilab.measure import foreign
+        from ffilab.page import execute
+
         # Those of the other chapters are checked, too, if none is named.
-        for chapter in [name] if name else (one.name for one in contents.chapters()):
+        for chapter in [name] if name else chapters.chapter_names():
             foreign.find(folder, chapter)
         kernels_folder = paths.BUILD / "lab" / "reading"
         names = [execute.reading_kernel(kernels_folder, python.name) for python in catalogue.CHAPTER_PAIR]
@@ -340,7 +343,8 @@ def lab(name, kernels, budget, source, listen):
     else:
         # To look for others takes longer than all else.
         asked = catalogue.parse(kernels or "pair" * bool(name), "room")
-        interpreters = set_up(asked, contents.with_uses(name) if name else None)
+        interpreters = environments.provision(asked)
+        native.build_all(interpreters, chapters=chapters.with_uses(name) if name else chapters.chapter_names())
         labels = [python.label for python in interpreters]
         layout_pool.ready(OF_LAB, labels, BUDGETS[budget].layouts, secrets.randbits(32))
         names = [python.name for python in installed.present()]
@@ -349,7 +353,11 @@ def lab(name, kernels, budget, source, listen):
     environment = {**os.environ, **settings.telling(**told), settings.BUDGET: budget}
     environment |= {"JUPYTER_PATH": str(kernels_folder), "PYTHONPATH": str(paths.ROOT)}
     environment[settings.BUILD] = str(paths.BUILD / "lab")
-    command = [sys.executable, "-m", "jupyterlab", f"--ip={listen}", f"--ServerApp.root_dir={paths.ROOT}"]
+    environment["PYTHONSTARTUP"] = str(paths.ROOT / "ffilab" / "page" / "kernel_start.py")
+    command = [sys.executable, "-c", JUPYTERLAB, f"--ip={listen}", f"--ServerApp.root_dir={paths.ROOT}"]
+    # No question about news over the first screen, and no extensions from elsewhere.
+    command += [f"--LabApp.app_settings_dir={paths.ROOT / 'ffilab' / 'page' / 'jupyterlab'}"]
+    command += ["--LabApp.extension_manager=readonly", "--ServerApp.jpserver_extensions=jupyter_lsp=False"]
     # The address that is printed opens it as well, where there is no browser.
     command += [f"--LabApp.default_url=/lab/tree/{notebook.relative_to(paths.ROOT)}"]
     # Only kernels that are there: a tile that cannot start is a trap.

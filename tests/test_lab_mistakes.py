@@ -7,6 +7,7 @@ Real kernels; nothing here waits for a whole measurement.
 import math
 import re
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from types import SimpleNamespace
 
@@ -19,6 +20,7 @@ from ffilab.measure import reporting
 from ffilab.measure.case import Case
 from ffilab.measure.changed import books_longest, books_own, changed
 from ffilab.measure.plan import Arm
+from ffilab.page import asked, forgiving
 from ffilab.page import lab as laboratory
 from ffilab.page.contents import Chapter
 from ffilab.run import settings
@@ -51,6 +53,18 @@ MISTAKES = {
         "for loader in LOADRES",
         r"^Line 36 of this cell.*LOADRES.*Did you mean: 'LOADERS'",
     ),
+    "a tab among spaces": ("    free_threaded = {", "\tfree_threaded = {", r"^Line \d+ of this cell.*unindent"),
+    "two arms of one name": (
+        GETPID,
+        f'{GETPID} Arm("mine", "pass"), Arm("mine", "f()"),',
+        r"^Two arms are called 'mine': give one",
+    ),
+    "a function for a statement": (
+        GETPID,
+        f'{GETPID} Arm("mine", call),',
+        r"^The statement of 'mine' is the function call: write it as text",
+    ),
+    "an empty statement": (GETPID, f'{GETPID} Arm("mine", ""),', r"^'mine' has no statement to time"),
     "no comma": ('"noop", more=" again"', '"noop" more=" again"', r"^Line 40 of this cell.*forgot a comma"),
     "a name that is not there, in a function": (
         ".sleep_ms\n",
@@ -77,6 +91,7 @@ def run(tmp_path_factory):
     build = tmp_path_factory.mktemp("lab")
     environment = {settings.BUILD: str(build), settings.TOLD: '{"lab": true}', settings.BUDGET: "smoke"}
     environment |= {"PYTHONPATH": str(ROOT), "JUPYTER_PATH": str(ROOT / "kernels")}
+    environment["PYTHONSTARTUP"] = str(ROOT / "ffilab" / "page" / "kernel_start.py")
 
     def run(sources):
         notebook = Chapter("loaders").notebook
@@ -135,8 +150,35 @@ def test_a_cell_that_runs_twice_counts_its_processes_once(run):
     assert rows == planned
 
 
+def test_before_the_chapter_has_begun_and_after_an_interrupt_a_cell_is_forgiven(run):
+    """As after a restart of the kernel."""
+    assert run[0](["session.time('calls', [])", "raise KeyboardInterrupt"]) == [
+        f"session is not there yet: {forgiving.ABOVE}.",
+        forgiving.STOPPED,
+    ]
+
+
+ASKED = {
+    "no list of arms": (asked.must_be_arms, Arm("mine", "pass"), "nothing to time"),
+    "no arms": (asked.must_be_arms, [], "nothing to time"),
+    "an interpreter that no arm can name": (asked.must_be_arms, [Arm("a", "pass", interpreters=("2.7",))], "names"),
+    "a name with a slash": (asked.must_be_named, "mine/yours", "no name for a run"),
+    "a label in place of a list": (partial(asked.must_be_labels, here=["3.14", "3.14t"]), "3.14", "write a list"),
+    "a text in place of a function": (asked.must_be_cases, [Case("3.14", "counting")], "counting without quotes"),
+    "a case on no interpreter": (asked.must_be_cases, [Case("2.7", partial)], "names '2.7'"),
+    "no cases": (asked.must_be_cases, "counting", "nothing to run"),
+}
+
+
+@pytest.mark.parametrize("slip", ASKED)
+def test_what_is_asked_is_looked_at_before_anything_starts(slip):
+    look, given, said = ASKED[slip]
+    with pytest.raises(UserError, match=said):
+        look(given)
+
+
 def test_a_cell_out_of_order_names_what_to_run_first(told):
-    assert told["out of order"] == f"LIBRARY is not there yet: {laboratory.ABOVE}."
+    assert told["out of order"] == f"LIBRARY is not there yet: {forgiving.ABOVE}."
 
 
 def test_a_session_that_was_closed_says_how_to_go_on(run):
@@ -201,6 +243,9 @@ def test_a_hang_is_told_sooner_where_the_books_own_processes_are_short():
     assert laboratory.Watched.of(case, 0.5).timeout_s == laboratory.TRIAL_S
     assert laboratory.Watched.of(case, 2).timeout_s == 2 * laboratory.SLOWER
     assert laboratory.Watched.of(case, 20) is case
+    hinted = laboratory.Watched.of(replace(case, timeout_s=4, hint="Is it attached again?"), math.nan)
+    assert hinted.timeout_s == 4
+    assert "Is it attached again?" in hinted.hung
     limited = replace(case, timeout_s=15)
     assert laboratory.Watched.of(limited, math.nan) is limited
     assert 0 < books_longest("loaders", "counting thread") < 2
@@ -208,8 +253,8 @@ def test_a_hang_is_told_sooner_where_the_books_own_processes_are_short():
 
 
 def test_names_of_a_chapter_are_what_its_cells_define():
-    assert {"LIBRARY", "call", "ctypes", "record", "replace"} <= laboratory.names_of("loaders")
-    assert "LOADRES" not in laboratory.names_of("loaders")
+    assert {"LIBRARY", "call", "ctypes", "record", "replace"} <= forgiving.names_of("loaders")
+    assert "LOADRES" not in forgiving.names_of("loaders")
 
 
 def test_what_was_changed_is_timed_beside_what_it_is_compared_with(monkeypatch):

@@ -206,3 +206,32 @@ def test_the_default_link_is_measured_once_beside_the_pool(pool, smoke, tmp_path
             parts = len(block["probes"][f"{label}/program"]) - 1
             assert block["ns"][f"{label}/program"] == parts * inode
         assert record.default_link(label, "program").shape == (smoke.blocks,)
+
+
+def test_what_was_built_since_is_linked_for_the_layouts_of_the_last_time(tmp_path, monkeypatch):
+    """So that a second chapter opens in JupyterLab in seconds: no interpreter is linked again for it."""
+    made, linked = [], []
+    built = tmp_path / "native"
+    monkeypatch.setattr(layout_pool, "NATIVE_OUT", built)
+    monkeypatch.setattr(layout_pool, "link_again", lambda pool, chapter: linked.append(chapter.name) or pool)
+
+    def make(folder, labels, count, seed):
+        folder.mkdir(exist_ok=True)
+        made.append(count)
+        layout_pool.describe(folder, {})
+        return {}
+
+    monkeypatch.setattr(layout_pool, "make", make)
+
+    def ready(count, *chapters):
+        for chapter in chapters:
+            (built / chapter).mkdir(parents=True)
+            (built / chapter / "libtiny.so").touch()
+        layout_pool.ready(tmp_path / "pool", [GIL], count, seed=1)
+        return made, linked
+
+    assert ready(4, "loaders") == ([4], [])
+    assert ready(4, "races", "my-races") == ([4], ["races"])
+    # There are enough.
+    assert ready(2) == ([4], ["races"])
+    assert ready(6) == ([4, 6], ["races"])

@@ -9,13 +9,13 @@ import pytest
 
 from ffilab.measure import case, runner
 from ffilab.measure.plan import Arm, plan
-from ffilab.page.contents import with_uses
 from ffilab.run import machine, paths
 from ffilab.run.budget import BUDGETS
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BY_PRODUCTS, NATIVE, NOTEBOOKS
 from ffilab.setup import installed, native
 from ffilab.setup.catalogue import BY_LABEL, GIL
+from ffilab.setup.chapters import with_uses
 from tests.helpers.environment import script
 from tests.helpers.tiny import library
 

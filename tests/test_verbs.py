@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from ffilab import cli
-from ffilab.page import book
 from ffilab.run import paths, settings
 from ffilab.run.budget import BUDGETS
 from ffilab.run.paths import ROOT
-from ffilab.setup import layout_pool, layouts
+from ffilab.setup import layout_pool, layouts, native
 from ffilab.setup.catalogue import BY_LABEL, GIL
 from ffilab.setup.installed import load, present
 from tests.helpers import small
@@ -94,7 +93,8 @@ def test_doctor_without_anything_names_the_packages(tmp_path):
 def test_lab_opens_a_chapter_with_what_it_needs(monkeypatch):
     """What it builds, links and starts; the server itself is that of JupyterLab."""
     asked = {}
-    monkeypatch.setattr(book, "set_up", lambda request, chapters: asked.update(built=chapters) or [load(BY_LABEL[GIL])])
+    monkeypatch.setattr(cli.environments, "provision", lambda request: [load(BY_LABEL[GIL])])
+    monkeypatch.setattr(native, "build_all", lambda interpreters, chapters: asked.update(built=chapters))
     monkeypatch.setattr(layout_pool, "ready", lambda folder, labels, count, _: asked.update(pool=folder, count=count))
     monkeypatch.setattr(cli.os, "execve", lambda *words: asked.update(zip(("program", "words", "variables"), words)))
     monkeypatch.delenv(settings.BUDGET, raising=False)

@@ -16,6 +16,7 @@ from ffilab.judge.rules import Rule, Size, rule_of
 from ffilab.run.errors import UserError
 from ffilab.run.paths import NOTEBOOKS, ROOT
 from ffilab.setup.catalogue import FREE_THREADED, GIL
+from ffilab.setup.chapters import chapter_names
 
 UNWRITTEN = ROOT / "book" / "claims.toml"
 
@@ -110,11 +111,6 @@ def validator() -> Callable[[dict], dict]:
 def declared(chapter: str) -> Declared:
     """What a chapter of the book declares. Raises UserError if there is no such chapter."""
     return read_claims(NOTEBOOKS / chapter / "claims.toml", chapter)
-
-
-def chapter_names() -> list[str]:
-    """The names of all chapters: the folders of `notebooks` that hold claims."""
-    return sorted(path.parent.name for path in NOTEBOOKS.glob("*/claims.toml"))
 
 
 def all_claims() -> list[Claim]:

@@ -67,6 +67,7 @@ class Case(Repeated):
     own for each process.
     named: further columns, for what varies and is no argument, such as the environment.
     environment: variables to set. memory_bytes: limit on the address space.
+    hint: where to look if it hangs, for a reader in JupyterLab whose code it calls.
     """
 
     interpreter: str
@@ -78,6 +79,7 @@ class Case(Repeated):
     timeout_s: float = 60
     memory_bytes: int | None = MEMORY_BYTES
     file: str = ""
+    hint: str = ""
 
     @property
     def what(self) -> list[str]:

@@ -204,7 +204,8 @@ class Measuring(Session):
             )
         fails = may_fail if isinstance(may_fail, bool) else case.interpreter in may_fail
         if outcome.result is None and not fails:
-            raise UserError(f"{what} brought no result: {outcome.ended}. {with_reason(raised(outcome.error))}")
+            how = outcome.ended if outcome.ended != "ok" else "its function has to return a row, such as {'ns': 1}"
+            raise UserError(f"{what} brought no result: {how}. {with_reason(raised(outcome.error))}")
         reporter.advance(f"round {planned.round + 1}")
 
     def observe(self, title: str, look: Callable, *arguments):

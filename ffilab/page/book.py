@@ -7,11 +7,10 @@ from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ffilab.judge.claims import chapter_names
 from ffilab.measure.alone import alone
 from ffilab.measure.foreign import NoSession, find
 from ffilab.page import render
-from ffilab.page.contents import Chapter, chapters, source_digests, with_uses
+from ffilab.page.contents import Chapter, chapters, source_digests
 from ffilab.page.contents import chapter as find_chapter
 from ffilab.page.execute import execute, sweep
 from ffilab.page.parts import in_order
@@ -24,6 +23,7 @@ from ffilab.run.progress import minutes, say
 from ffilab.run.subprocesses import explain_os_errors
 from ffilab.setup import build, environments, layout_pool, linker, native, relink
 from ffilab.setup.catalogue import COMPILED, Request
+from ffilab.setup.chapters import chapter_names, with_uses
 from ffilab.setup.installed import Installed, is_set_up, load
 from ffilab.yours import worked_example
 

@@ -10,11 +10,13 @@ from ffilab.judge import sentences as engine
 from ffilab.judge.poured import NOTHING
 from ffilab.measure.session import Session, open_session, source
 from ffilab.page import draw, lab, words
+from ffilab.page.forgiving import forgive
 from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, NOTEBOOKS
 from ffilab.setup import installed, mine  # noqa: F401
 from ffilab.setup.catalogue import ALL, BY_LABEL, FREE_THREADED, GIL
+from ffilab.setup.chapters import notebook_of
 
 # Under this name the notebook keeps the facts of its page.
 PAGE = "page"
@@ -59,7 +61,8 @@ def begin(chapter: str, gil_enabled: bool) -> Session:
         assert_own(chapter, runs_on(gil_enabled))
         assert_gil(gil_enabled)
     if settings.in_lab():
-        lab.forgive(chapter)
+        notebook_of(chapter)
+        forgive(chapter)
         if source():
             display(Markdown(STORED.format(chapter=chapter)))
     labels = [interpreter.label for interpreter in installed.present()]

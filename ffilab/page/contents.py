@@ -13,13 +13,13 @@ from pathlib import Path
 
 import nbformat
 
-from ffilab.judge import claims
 from ffilab.measure.reading import Reading
 from ffilab.page.cells import FILE, exported
 from ffilab.page.draw import GLUE_PREFIX, KEPT
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, BY_PRODUCTS, EXECUTED, NATIVE, NOTEBOOKS, ROOT, without_paths
 from ffilab.setup.catalogue import BY_LABEL, CHAPTER_PAIR
+from ffilab.setup.chapters import notebook_of, with_uses
 from ffilab.setup.installed import load
 
 FACTS = "page.json"
@@ -195,11 +195,7 @@ def chapters() -> list[Chapter]:
 
 def chapter(name: str) -> Chapter:
     """Return one chapter. Raises UserError with the list of chapters if there is none of that name."""
-    by_name = {chapter.name: chapter for chapter in chapters()}
-    if name not in by_name:
-        problem = f"There is no chapter {name!r}" if name else "Name a chapter"
-        raise UserError(f"{problem}: NAME must be one of {', '.join(by_name)}.")
-    return by_name[name]
+    return Chapter(notebook_of(name).stem)
 
 
 def digests(chapter: str, facts: dict) -> dict[str, str]:
@@ -239,17 +235,6 @@ def stamp(label: str) -> str | None:
         return load(BY_LABEL[label]).facts["stamp"]
     except (UserError, KeyError):
         return None
-
-
-def with_uses(chapter: str) -> list[str]:
-    """Return the chapter, those that it declares to use, and those that they use."""
-    reached, left = [], [chapter]
-    while left:
-        name = left.pop(0)
-        if name not in reached:
-            reached.append(name)
-            left += claims.declared(name).uses if (NOTEBOOKS / name / "claims.toml").exists() else ()
-    return reached
 
 
 def sources(folder: Path) -> list[Path]:

@@ -83,9 +83,10 @@ def figure(
     if data is not None and data.empty:
         shown = f"<p><em>{translated('Nothing to draw here.')}</em> {with_code(translated(caption))}</p>"
     else:
-        shown = framed(plot, caption, numbers, size) + ("" if data is None else csv_link(data, "figure"))
-        # What a page shows above the cell that draws it opens the page: its numbers are at hand.
-        shown += drawn_numbers(data) if name and data is not None else ""
+        # What a page shows above the cell that draws it opens the page: its numbers are at hand, on the first screen.
+        above = drawn_numbers(data) if name and data is not None else ""
+        shown = framed(plot, caption, numbers, size, above=above)
+        shown += "" if data is None else csv_link(data, "figure")
     _shown(shown, name)
 
 
@@ -116,15 +117,18 @@ def _glued(name: str, kind: str, shown: str, **kept) -> None:
     display({f"{GLUE_PREFIX}{kind}": shown}, raw=True, metadata=about)
 
 
-def framed(plot, caption: str, numbers: str, size: tuple[float, float], inside: str = "", which: str = "") -> str:
-    """Return a figure as HTML. inside, which: what else it holds, and attributes that say what it is."""
+def framed(
+    plot, caption: str, numbers: str, size: tuple[float, float], inside: str = "", which: str = "", above: str = ""
+) -> str:
+    """Return a figure as HTML. inside, above: what else it holds, below and above the picture. which: attributes that
+    say what it is."""
     caption = translated(caption)
     alt = html.escape(f"{caption} {numbers}".replace("`", "").strip())
     images = [
         f'<img class="ffi-{mode}" alt="{alt}" src="data:image/svg+xml;base64,{base64.b64encode(drawn).decode()}">'
         for mode, drawn in pictures(plot, size, mark()).items()
     ]
-    above = f"<figcaption>{with_code(caption)}</figcaption>"
+    above = f"<figcaption>{with_code(caption)}</figcaption>{above}"
     return f'{SWITCH}<figure class="ffi-figure"{which}>{above}{"".join(images)}{inside}</figure>'
 
 

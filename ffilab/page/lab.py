@@ -1,20 +1,15 @@
 """What JupyterLab adds to a chapter: a reader's mistake ends in one sentence at the cell, before anything is measured;
 what the reader changed (ffilab/measure/changed.py) is measured first, and shown first."""
 
-import ast
-import json
 import math
 import random
 import re
-import sys
 import tempfile
-import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
 import pandas as pd
-from IPython.core.getipython import get_ipython
 
 from ffilab.measure import runner
 from ffilab.measure.case import Case, Outcome, Program, Step
@@ -23,10 +18,11 @@ from ffilab.measure.plan import Arm, plan
 from ffilab.measure.record import Record
 from ffilab.measure.session import Measuring
 from ffilab.measure.workers import Worker, WorkerFailed
-from ffilab.page import draw
+from ffilab.page import asked, draw
+from ffilab.page.forgiving import AGAIN, cell_now
 from ffilab.run.budget import Budget
 from ffilab.run.errors import UserError
-from ffilab.run.paths import LOGS, NOTEBOOKS, with_reason, without_paths
+from ffilab.run.paths import LOGS, with_reason, without_paths
 from ffilab.setup import layouts
 from ffilab.setup.catalogue import BY_LABEL
 from ffilab.setup.installed import load
@@ -38,8 +34,6 @@ TRIAL_S = 4
 SLOWER = 5
 # What was changed is measured alone for so long, before all of the plan.
 FIRST_S = 12
-AGAIN = "Correct it, and run the cell again."
-ABOVE = "run the cells above this one first (menu Run, Run All Above Selected Cell)"
 
 
 class Laboratory(Measuring):
@@ -49,6 +43,9 @@ class Laboratory(Measuring):
         """As `Measuring.time`; raises UserError in a moment for an arm of the reader that cannot be timed."""
         self._must_be_open()
         labels = interpreters or self.interpreters
+        asked.must_be_named(name)
+        asked.must_be_labels(labels, self.interpreters)
+        asked.must_be_arms(arms)
         yours = changed(arms, books_own(self.chapter, name))
         try_out(yours, labels)
         if 0 < len(yours) < len(arms):
@@ -59,6 +56,8 @@ class Laboratory(Measuring):
         """As `Measuring.run`, also its further arguments; raises UserError in some seconds for a case that hangs where
         the book's own do not."""
         self._must_be_open()
+        asked.must_be_named(title)
+        asked.must_be_cases(cases)
         longest = books_longest(self.chapter, title)
         watched = [Watched.of(case, longest) if isinstance(case, Case) else case for case in cases]
         return super().run(title, watched, repeats, *how, **further)
@@ -86,7 +85,9 @@ class Watched(Case):
             limit = case.timeout_s if case.timeout_s < Case.timeout_s else 2 * TRIAL_S
         else:
             limit = max(TRIAL_S, SLOWER * longest)
-        return cls(**vars(case) | {"timeout_s": limit}) if limit < case.timeout_s else case
+        if limit >= case.timeout_s and not case.hint:
+            return case
+        return replace(cls(**vars(case)), timeout_s=min(limit, case.timeout_s))
 
     def run(self, seed: int = 0, layout: Layout | None = None) -> Outcome:
         outcome = super().run(seed, layout)
@@ -97,13 +98,15 @@ class Watched(Case):
     @property
     def hung(self) -> str:
         """What is said of it."""
+        unchanged = "(If you changed nothing, the machine is very busy: run it again.)"
+        if self.hint:
+            return f"Not correct: there was no end after {self.timeout_s:g} s. {self.hint} {AGAIN} {unchanged}"
         code = getattr(self.function, "__code__", None)
         where = f" (line {code.co_firstlineno} of its cell)" if code else ""
         given = ", ".join(f"{name}={value!r}" for name, value in self.factors.items())
         return (
             f"{self.what[1]}({given}) on {self.interpreter}{where} had not come back after {self.timeout_s:g} s: look "
-            "for a loop or a wait without an end. Correct it, run its cell again, and then this one. (If you changed "
-            "nothing, the machine is very busy: run it again.)"
+            f"for a loop or a wait without an end. Correct it, run its cell again, and then this one. {unchanged}"
         )
 
 
@@ -132,12 +135,6 @@ def try_out(arms: list[Arm], labels: list[str]) -> None:
             raise UserError(f"{arm.name!r} cannot be timed{line_of(arm, reason)}: {reason}. {AGAIN}")
 
 
-def cell_now() -> str:
-    """The source of the cell that runs."""
-    shell = get_ipython()
-    return shell.user_ns["In"][-1] if shell and shell.user_ns.get("In") else ""
-
-
 def line_of(arm: Arm, reason: str = "") -> str:
     """Where in the cell an arm has its mistake, as ` (line 3 of this cell: …)`; empty if it stands in another one."""
     named = re.findall(r"undefined symbol: (\w+)|'(\w+)'", reason)
@@ -149,53 +146,3 @@ def line_of(arm: Arm, reason: str = "") -> str:
             if word in line:
                 return f" (line {number} of this cell: {line.strip()})"
     return ""
-
-
-def forgive(chapter: str) -> None:
-    """From here on a cell that fails says so in one sentence, without the lines of the book's own code."""
-
-    def tell(shell, kind, error, trace, tb_offset=None):
-        sys.last_type, sys.last_value, sys.last_traceback = kind, error, trace
-        shell._showtraceback(kind, error, [in_a_sentence(chapter, error, trace)])
-
-    if shell := get_ipython():
-        shell.set_custom_exc((Exception,), tell)
-
-
-def in_a_sentence(chapter: str, error: BaseException, trace) -> str:
-    """What went wrong, in which line of the cell, and what to do."""
-    if isinstance(error, UserError):
-        return str(error)
-    told = traceback.TracebackException(type(error), error, trace).format_exception_only()
-    said = "".join(told).strip().rpartition("\n")[2]
-    name = getattr(error, "name", None)
-    if isinstance(error, NameError) and name in names_of(chapter):
-        return f"{name} is not there yet: {ABOVE}."
-    frames = [frame for frame in traceback.extract_tb(trace) if frame.filename.startswith("<ipython-input")]
-    frames = frames or [frame for frame in traceback.extract_tb(trace) if "ipykernel_" in frame.filename]
-    at, line = (frames[-1].lineno, frames[-1].line) if frames else (0, "")
-    if isinstance(error, SyntaxError) and error.text and not frames:
-        at, line = error.lineno, error.text
-    where = f"Line {at} of this cell, `{line.strip()}`: " if line else ""
-    hint = f"If you changed nothing, {ABOVE}." if isinstance(error, KeyError) else AGAIN
-    return f"{where}{said}{'' if said.endswith(('.', '?', '!')) else '.'} {hint} (%tb shows where it came from.)"
-
-
-def names_of(chapter: str) -> set[str]:
-    """All names that the cells of a chapter define."""
-    cells = json.loads((NOTEBOOKS / chapter / f"{chapter}.ipynb").read_text(encoding="utf-8"))["cells"]
-    found: set[str] = set()
-    for cell in cells:
-        try:
-            nodes = list(ast.walk(ast.parse("".join(cell["source"])))) if cell["cell_type"] == "code" else []
-        except SyntaxError:
-            # What the reader is about to correct.
-            continue
-        for node in nodes:
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                found.add(node.id)
-            elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-                found.add(node.name)
-            elif isinstance(node, ast.Import | ast.ImportFrom):
-                found |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
-    return found

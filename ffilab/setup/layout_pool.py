@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from ffilab.run.errors import UserError
@@ -54,25 +54,54 @@ def make(folder: Path, labels: list[str], count: int, seed: int, builds: list[in
             for done, layout in enumerate(layouts, 1):
                 pool.setdefault(layout.label, []).append(layout)
                 bar.update(done / len(work), layout.label)
-    (folder / DESCRIPTION).write_text(
-        json.dumps({label: [asdict(layout) for layout in layouts] for label, layouts in pool.items()})
-    )
+    describe(folder, pool)
     return pool
 
 
 def ready(folder: Path, labels: list[str], count: int, seed: int) -> Pool:
-    """The pool that lies in this folder, if it was made of what is here now; else a new one, by `make`."""
+    """The pool that lies in this folder, if it was made of these interpreters; else a new one, by `make`. What was
+    built since under native/ is linked for the layouts that are there."""
     built = {str(path.relative_to(NATIVE_OUT)): path.stat().st_mtime_ns for path in sorted(NATIVE_OUT.rglob("*.so"))}
     # A reader's own copies are linked when they are built (mine.py).
     files = {path: at for path, at in built.items() if not path.startswith("my-")}
-    made_of = json.dumps([count, {label: load(BY_LABEL[label]).facts["stamp"] for label in labels}, files])
+    made_of = [count, {label: load(BY_LABEL[label]).facts["stamp"] for label in labels}, files]
     note = folder / MADE_OF
-    if note.exists() and note.read_text() == made_of:
+    before = json.loads(note.read_text()) if note.exists() else [0, {}, {}]
+    if before[0] < count or before[1] != made_of[1]:
+        pool = make(folder, labels, count, seed)
+    else:
         say("  the layouts of the last time are still good")
-        return read_pool(folder)
-    pool = make(folder, labels, count, seed)
-    note.write_text(made_of)
+        pool, made_of[0] = read_pool(folder), before[0]
+        changed = sorted({path.partition("/")[0] for path, _ in files.items() ^ before[2].items()})
+        for number, chapter in enumerate(changed, 1):
+            say(f"  {chapter} is linked for them ({number} of {len(changed)})")
+            pool = link_again(pool, NATIVE_OUT / chapter)
+        describe(folder, pool)
+    note.write_text(json.dumps(made_of))
     return pool
+
+
+def link_again(pool: Pool, chapter: Path) -> Pool:
+    """Link what was built of one chapter anew, for each layout; return the pool with what could only be copied."""
+
+    def linked(layout: Layout) -> Layout:
+        there = Path(layout.native)
+        if there == NATIVE_OUT:
+            return layout
+        shutil.rmtree(there / chapter.name, ignore_errors=True)
+        tag, order = soabi(load(BY_LABEL[layout.label])), random.Random(layout.seed)
+        copied = native_of(chapter, tag, there, order) if chapter.exists() else []
+        others = [path for path in layout.copied if not path.startswith(f"{chapter.name}/")]
+        return replace(layout, copied=[*others, *copied])
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as crew:
+        return {label: list(crew.map(linked, layouts)) for label, layouts in pool.items()}
+
+
+def describe(folder: Path, pool: Pool) -> None:
+    """Write down which layouts there are."""
+    described = {label: [asdict(layout) for layout in layouts] for label, layouts in pool.items()}
+    (folder / DESCRIPTION).write_text(json.dumps(described))
 
 
 def _make(folder: Path, label: str, number: int, seed: int, builds: list[int]) -> Layout:

@@ -5,7 +5,6 @@ The copy lies in `my/<chapter>/<project>/`. What was built of it is linked for e
 original: then luck with code placement is drawn for both.
 """
 
-import random
 import re
 import shutil
 import subprocess
@@ -61,12 +60,7 @@ def build_here(project: str) -> None:
             raise UserError(
                 f"my/{project} has no {', no '.join(sorted(gone))} any more, which other code calls. {AGAIN}"
             )
-    pools = layouts.current([interpreter.label for interpreter in interpreters])
-    for interpreter in interpreters:
-        for layout in pools[interpreter.label]:
-            if (there := Path(layout.native)) != NATIVE_OUT:
-                shutil.rmtree(there / out.name, ignore_errors=True)
-                layout_pool.native_of(out, installed.soabi(interpreter), there, random.Random(layout.seed))
+    layout_pool.link_again(layouts.current([interpreter.label for interpreter in interpreters]), out)
 
 
 def must_load(project: str, library: Path, python: Path) -> None:

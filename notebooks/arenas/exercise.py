@@ -43,8 +43,9 @@ def check_service(session: Session, mine: str) -> list[str]:
     """
     # Many rounds: in the first one both have to get their memory.
     service = {"way": WORK["by turns"], **AMOUNT, "rounds": 50, "keep": True}
+    hint = "Does each of your calls return?"
     cases = [
-        Case(FREE_THREADED, growth, service, {"folder": folder}, {"whose": whose})
+        Case(FREE_THREADED, growth, service, {"folder": folder}, {"whose": whose}, hint=hint)
         for whose, folder in (("yours", mine), ("the original", FOLDER["folder"]))
     ]
     runs = session.run("my service", cases, session.budget.repeats, may_fail=True)

@@ -64,7 +64,7 @@ def check_forgery(session: Session, data: bytes, length: int, unknown_hash: int)
 def forged(data: str, length: int, unknown_hash: int) -> dict:
     """How the process ended, and what was right; no answers if it died."""
     string = {"data": data, "length": length, "unknown_hash": unknown_hash}
-    outcome = Case(GIL, twelve, string, FOLDER).run()
+    outcome = Case(GIL, twelve, string, FOLDER, timeout_s=4).run()
     return {"answers": outcome.result, "ended": outcome.ended, "error": without_paths(outcome.error)}
 
 
@@ -92,7 +92,8 @@ def check_block(session: Session, mine: str) -> list[str]:
 
     mine: what `mine.build` returned.
     """
-    looked = Case(GIL, beaten, fixed={"folder": mine, "method": BLOCK_TUPLE})
+    fixed = {"folder": mine, "method": BLOCK_TUPLE}
+    looked = Case(GIL, beaten, fixed=fixed, hint="Does every loop over strings in your block come to its end?")
     (row,) = session.run("the strings of my block", [looked], repeats=1, may_fail=True).to_dict("records")
     died = row["ended"] != "ok"
     wrong = [f"the process that made your strings ended so: {row['ended']}"] if died else row["wrong"].splitlines()

@@ -102,7 +102,7 @@ def check_declaration(declaration: str) -> list[str]:
     wrong = []
     for expression, asked in CONTRACT.items():
         fixed = {"declaration": declaration}
-        outcome = Case(GIL, "declared", {"expression": expression}, fixed, file=EVALUATE).run()
+        outcome = Case(GIL, "declared", {"expression": expression}, fixed, file=EVALUATE, timeout_s=4).run()
         if outcome.result is None:
             why = f"{outcome.ended} {raised(outcome.error)}".rstrip()
             return [*wrong, f"not correct: the process ended before it answered abs({expression}): {why}"]
@@ -117,7 +117,7 @@ def check_ends(session: Session, mine: str) -> list[str]:
     binding, wrong = "ctypes CDLL", []
     for expression, expected in ENDS.items():
         asked = {"binding": binding, "expression": expression}
-        outcome = Case(GIL, "evaluate", asked, {"folder": mine}, file=EVALUATE).run()
+        outcome = Case(GIL, "evaluate", asked, {"folder": mine}, file=EVALUATE, timeout_s=4).run()
         answer = (outcome.result or {"error": outcome.ended}).get("value")
         if answer != expected:
             wrong.append(f"{expression} gives {answer or 'an exception'}, not {expected or 'an exception'}.")

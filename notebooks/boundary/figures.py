@@ -105,7 +105,9 @@ def heat(figure, frame: pd.DataFrame, value: str, words: pd.DataFrame, ticks: di
     colours = np.log10(wide(frame, value))
     sns.heatmap(colours, ax=axes, annot=words, fmt="", annot_kws={"size": 9}, cbar_kws={"shrink": 0.6}, **look)
     axes.set(xlabel="", ylabel="")
-    axes.tick_params(axis="x", rotation=60)
+    # Above: who sees the first rows alone, as on the first screen, sees whose columns these are.
+    axes.xaxis.tick_top()
+    axes.set_xticks(axes.get_xticks(), axes.get_xticklabels(), rotation=60, ha="left", rotation_mode="anchor")
     bar = axes.collections[0].colorbar
     bar.set_ticks(np.log10(list(ticks)), labels=list(ticks.values()))
     bar.set_label(label)

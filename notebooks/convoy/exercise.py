@@ -40,6 +40,9 @@ def check_waits(waits: dict[str, bool | None], runs: pd.DataFrame) -> list[str]:
     return answered(waits, asked, (True, False))
 
 
+HINT = "Does your server end when the client closes the connection, and attach its thread state again?"
+
+
 def check_server(session: Session, mine: str) -> list[str]:
     """Does the reader's server in C answer and note every byte, does the CPU thread go on computing, and does a request
     take on average less than a fifth of what it takes with the original?
@@ -48,7 +51,7 @@ def check_server(session: Session, mine: str) -> list[str]:
     """
     fixed = {"interval": DEFAULT_S, "seconds": WAITS_S}
     cases = [
-        Case(GIL, tried, fixed={**fixed, "folder": folder}, named={"who": who}, timeout_s=15)
+        Case(GIL, tried, fixed={**fixed, "folder": folder}, named={"who": who}, timeout_s=15, hint=HINT)
         for who, folder in ((ORIGINAL, FOLDER), (YOURS, mine))
     ]
     return judged(session.run("my server", cases, max(PROCESSES, session.budget.repeats), may_fail=True))

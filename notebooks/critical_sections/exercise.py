@@ -87,7 +87,8 @@ def check_counter_in_c(session: Session, built: str) -> list[str]:
     built: what `mine.build` returned.
     """
     fixed = {"folder": built, "threads": STRESS_THREADS, "loops": STRESS_LOOPS, "long": LONG_LOOP}
-    case = Case(FREE_THREADED, tried_in_c, factors={"name": "no lock"}, fixed=fixed)
+    hint = "Is every lock that your function takes released again, and does its loop end?"
+    case = Case(FREE_THREADED, tried_in_c, factors={"name": "no lock"}, fixed=fixed, hint=hint)
     if wrong := fault(session.run("my counter", [case], session.budget.repeats, may_fail=True)):
         return [f"Not correct: {wrong}"]
     # Two modules of one name need a process each.

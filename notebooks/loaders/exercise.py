@@ -89,11 +89,13 @@ def check_sleep(session: Session, mine: str) -> list[str]:
     mine: what `mine.build` returned. Safe: another thread keeps at least half of its speed meanwhile.
     """
     library = f"{mine}/libloaders.so"
-    case = Case(GIL, counting, {"loader": "PyDLL"}, {"library": library, "milliseconds": SLEEP_MS, "reference_ms": 35})
+    fixed = {"library": library, "milliseconds": SLEEP_MS, "reference_ms": 35}
+    hint = "Does your sleep_ms come back, and is the thread state attached again before it does?"
+    case = Case(GIL, counting, {"loader": "PyDLL"}, fixed, timeout_s=4, hint=hint)
     runs = session.run("my sleep_ms", [case], session.budget.repeats, may_fail=True)
     if len(failed := runs[runs.ended != "ok"]):
-        how = failed.ended.iloc[0]
-        return [f"Not correct: a call of your sleep_ms did not come back ({how}). Is the thread state attached again?"]
+        how = f"a process that called your sleep_ms ended so: {failed.ended.iloc[0]}"
+        return [f"Not correct: {how}. Is the thread state attached again before it comes back?"]
     if (runs["elapsed.call"] < 2 * SLEEP_MS * 1e6).any():
         return ["Not correct: your sleep_ms comes back too early."]
     # Beside a call that blocks it keeps next to nothing.

@@ -167,7 +167,7 @@ def check_count(session: Session, mine: str) -> list[str]:
     mine: what `mine.build` returned.
     """
     library = f"{mine}/libspin.so"
-    outcome = Case(GIL, counted_to, fixed={"library": library, "far": FAR}).run()
+    outcome = Case(GIL, counted_to, fixed={"library": library, "far": FAR}, timeout_s=4).run()
     if not outcome.result or outcome.result["counted"] != FAR:
         returned = outcome.result["counted"] if outcome.result else f"nothing: {outcome.ended}"
         return selfcheck.correct_then_fast([f"count_to({FAR}) returned {returned}."], None)

@@ -79,7 +79,8 @@ def check_quiet(session: Session, run: Callable) -> list[str]:
     each."""
     fixed = {"program": source_of(run=run), "library": LIBRARY, "seconds": QUIET_S, "rounds": ROUNDS, "seed": "{seed}"}
     # Native code, so that no thread waits for another one's GIL.
-    runs = session.run("a quiet core", [Case(GIL, quiet, fixed=fixed)], session.budget.repeats, may_fail=True)
+    case = Case(GIL, quiet, fixed=fixed, hint="Does your run wait for each thread that it starts, and stop it?")
+    runs = session.run("a quiet core", [case], session.budget.repeats, may_fail=True)
     if ended := [row for row in runs.to_dict("records") if row["ended"] != "ok"]:
         return [f"Not correct: a process of it ended so: {ended[0]['ended']}."]
     mine = runs[runs.placement == MINE]

@@ -47,7 +47,8 @@ def check_counter(session: Session, folder: str) -> list[str]:
     folder: what `mine.build` returned.
     """
     fixed = {"folder": folder, "way": "ctypes CDLL", "teams": [{**TWO, "variants": ["unsafe"] * ROUNDS}]}
-    case = Case(FREE_THREADED, crossed_counter, fixed=fixed)
+    hint = "Does your increment wait for what never comes, or retry for ever?"
+    case = Case(FREE_THREADED, crossed_counter, fixed=fixed, hint=hint)
     rounds = session.run("my counter", [case], session.budget.repeats, may_fail=True, events=True)
     if len(died := rounds[rounds.ended != "ok"]):
         return [f"Not correct: a process that called yours ended so: {died.ended.iloc[0]}."]
