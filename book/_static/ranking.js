@@ -23,16 +23,19 @@ Search.performTermsSearch = (searchTerms) => {
     return [word, Math.log(1 + docnames.length / (1 + new Set(bodies).size))];
   });
   const best = new Map();
+  const most = new Map(); // of all words in one text
   for (const [file, id, text] of headings()) {
     const here = weights.filter(([word]) => has(text, word));
     if (!here.length) continue;
     here.forEach(([word]) => pages.set(file, (pages.get(file) ?? new Map()).set(word, HEADING)));
     const weight = here.reduce((sum, [, each]) => sum + each, 0);
+    most.set(file, Math.max(weight, most.get(file) ?? 0));
     if (id && text !== titles[file] && weight > (best.get(file)?.weight ?? 0)) best.set(file, { weight, id, text });
   }
   const all = weights.reduce((sum, [, weight]) => sum + weight, 0);
   const results = [...pages].map(([file, found]) => {
-    const score = weights.reduce((sum, [word, weight]) => sum + weight * (found.get(word) ?? 0), 0) / (HEADING * all);
+    const words = weights.reduce((sum, [word, weight]) => sum + weight * (found.get(word) ?? 0), 0) / HEADING;
+    const score = (2 * words + (most.get(file) ?? 0)) / (3 * all);
     const { weight = 0, id, text } = best.get(file) ?? {};
     const [title, anchor] = weight > all / 2 ? [`${titles[file]} > ${text}`, `#${id}`] : [titles[file], ""];
     return [docnames[file], title, anchor, null, Math.round(BEST * score), filenames[file]];
