@@ -129,7 +129,7 @@ def test_who_falls_behind_goes_on_from_stored_results(chapter, stored):
     assert not [text for text in done if '"error"' in text or "⟦" in text]
     printed = "".join(output.get("text", "") for output in solution[-1].outputs)
     assert re.search(exercises(chapter)["solved"][checked], printed, re.M)
-    assert all("do not hold the observation" in text and "Traceback" not in text for text in refused)
+    assert all("do not hold what this cell asks for" in text and "Traceback" not in text for text in refused)
 
 
 def test_a_lab_from_records_sets_nothing_up(monkeypatch, tmp_path):

@@ -18,6 +18,7 @@ from ffilab.measure.children import by_place, mostly_lost
 from ffilab.measure.noise import Disturbed
 from ffilab.measure.plan import Arm
 from ffilab.measure.record import MAIN, Record, merged, read_record
+from ffilab.run import settings
 from ffilab.run.budget import BUDGETS, Budget
 from ffilab.run.errors import UserError
 
@@ -268,6 +269,11 @@ class Session:
         raise self._lacks(f"the observation {title!r}" + (f" of {key}" if key else ""))
 
     def _lacks(self, what: str) -> UserError:
+        if settings.told("lab") and settings.told("source"):
+            return UserError(
+                "Stored results do not hold what this cell asks for: a line that you change is not measured here. "
+                f"`make lab NAME={self.chapter}` measures."
+            )
         return UserError(
             f"The records of the chapter {self.chapter!r} do not hold {what}: they were made by another version of it, "
             f"or not to the end. Measure again: `make chapter NAME={self.chapter}`."

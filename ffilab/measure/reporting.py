@@ -19,7 +19,7 @@ class Reporter:
         self._file = settings.told("progress")
         self._started = time.monotonic()
         self._last = 0.0
-        self._share, self._more = 0.0, 0
+        self._share, self._more = 0.0, False
 
     def __enter__(self):
         return self
@@ -31,7 +31,7 @@ class Reporter:
     def add(self, steps: int) -> None:
         """There is more to do than was planned."""
         self.total += steps
-        self._more += steps
+        self._more = True
 
     def advance(self, detail: str = "") -> None:
         self.done += 1
@@ -45,7 +45,7 @@ class Reporter:
         # More to do is said, and is no step back.
         self._share = max(self._share, share)
         if self._more:
-            detail = f"{detail}, {self._more} more than planned"
+            detail = f"{detail}, more than planned"
         if self._file:
             text = json.dumps({"title": self.title, "detail": detail, "left_s": round(left, 1)})
             temporary = Path(self._file + ".tmp")

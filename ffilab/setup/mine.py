@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from ffilab.bootstrap import PYTHON
+from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILT, BY_PRODUCTS, NATIVE, NATIVE_OUT, ROOT
 
@@ -36,6 +37,9 @@ def copy(project: str) -> Path:
 def build(project: str) -> str:
     """Build the copy; returns what takes the place of `{built}/<chapter>` in the setup of an arm. Raises UserError,
     with the compiler's own words, if it cannot be built."""
+    if settings.told("source"):
+        chapter = project.partition("/")[0]
+        raise UserError(f"Stored results: nothing is built or measured here. `make lab NAME={chapter}` does both.")
     folder = copy(project)
     # In the book's environment: a measured one holds no tools.
     done = subprocess.run([PYTHON, "-m", "ffilab.setup.mine", project], capture_output=True, text=True, cwd=ROOT)
