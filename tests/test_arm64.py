@@ -83,8 +83,8 @@ def test_the_programs_of_placement_run_under_emulation(tmp_path):
     assert {row["offset"] for row in json.loads(times)} == set(range(64))
 
 
-# Files whose tests measure nothing and need no interpreter of the book.
-PURE = ("statistics", "verdicts", "rules", "placement_sentences", "calibration", "matrix", "inverted")
+# Files whose tests measure nothing and need no interpreter of the book, as far as they were seen to pass there.
+PURE = ("ledger", "pack")
 NEEDED = ("mmdebstrap", "unshare", "apt-get", EMULATOR)
 
 
