@@ -149,6 +149,14 @@ def test_a_lock_is_named_where_a_copy_for_each_thread_helps():
     assert rules.explained(arms(0.7, own_copy=0.7), those, None, 2)[0].kind == rules.UNKNOWN
 
 
+def test_a_rest_is_told_only_where_there_certainly_is_one():
+    those = rules.suspects(moved("p"))
+    some = [one for ratio in (2.0, 1.98, 1.2) for one in processes(ratio, times=1)]
+    assert [one.name for one in rules.explained(arms(0.4, all_immortal=some), those, None, 2)] == ["p"]
+    told = rules.explained(arms(0.4, all_immortal=1.0), those, None, 2)
+    assert [one.name for one in told] == ["p", "the rest"]
+
+
 def test_of_what_is_imported_no_thread_has_a_copy():
     """So that no copy makes an innocent of it."""
     those = rules.suspects({**moved("logging._lock", kind="lock"), "imported": ["logging"]})

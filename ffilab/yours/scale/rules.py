@@ -463,7 +463,9 @@ def explained(arms: Arms, those: Sequence[Suspect], parked: Parked | None, threa
         return [*found, Culprit("the interpreter", INTERPRETER, "where threads were seen to wait")]
     if better(arms, OWN, known(arms)):
         return [*found, Culprit("data of the setup", DATA, "nothing counted or locked was seen")]
-    return [*found, Culprit("the rest", UNKNOWN)]
+    # Beside what was found a rest is told only where there certainly is one.
+    rest = not found or above(value(arms, known(arms)), SCALES * ceiling(arms, threads)) == NO
+    return [*found, Culprit("the rest", UNKNOWN)] if rest else found
 
 
 def value_of(arms: Arms, name: str) -> Interval | None:
