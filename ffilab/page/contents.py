@@ -195,7 +195,8 @@ def chapters() -> list[Chapter]:
 
 def chapter(name: str) -> Chapter:
     """Return one chapter. Raises UserError with the list of chapters if there is none of that name."""
-    return Chapter(notebook_of(name).stem)
+    by_name = {chapter.name: chapter for chapter in chapters()}
+    return by_name.get(name) or Chapter(notebook_of(name).stem)
 
 
 def digests(chapter: str, facts: dict) -> dict[str, str]:

@@ -14,7 +14,7 @@ from ffilab.judge import claims
 from ffilab.run import machine, paths
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
-from ffilab.setup import catalogue, installed, native
+from ffilab.setup import catalogue, chapters, installed, native
 from ffilab.setup.catalogue import BY_LABEL
 from tests.helpers import fake_source
 from tests.helpers.environment import clean_environment, ran
@@ -286,7 +286,8 @@ def test_good_claims(tmp_path):
 def test_id_twice(tmp_path, monkeypatch):
     for chapter in ("c", "d"):
         written(tmp_path, one(), chapter)
-    monkeypatch.setattr(claims, "NOTEBOOKS", tmp_path)
+    for module in (claims, chapters):
+        monkeypatch.setattr(module, "NOTEBOOKS", tmp_path)
     monkeypatch.setattr(claims, "UNWRITTEN", tmp_path / "none")
     with pytest.raises(UserError, match="X1 stands twice"):
         claims.all_claims()
