@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from ffilab.judge.rules import OPEN
+from ffilab.page.evidence import SCALE_PARTS
 from ffilab.run import machine
 from ffilab.run.errors import UserError
 from ffilab.run.paths import NATIVE_OUT, ROOT
@@ -28,7 +29,6 @@ from studies import kept
 SPECIMENS = ROOT / "studies" / "scale_specimens.toml"
 # Runs of statements with nothing to find, in which no name is right.
 SILENT_RUNS = 40
-PARTS = ("idle", "blind", "silent", "loaded", "cases")
 UNDECLARED = """
 #include <Python.h>
 static PyModuleDef definition = {{PyModuleDef_HEAD_INIT, .m_name = "{name}"}};
@@ -150,8 +150,8 @@ def main(budget: str, part: str = "idle") -> None:
     """Ask of every specimen (idle), of those that were written after the rules (blind), of those with nothing to find
     (silent), of every fourth one beside a busy loop, at the priority that everybody has (loaded), or of the public
     cases, with and without their cure; add the session to those that are kept. Raises UserError for another part."""
-    if part not in PARTS:
-        raise UserError(f"--part is {part!r}: say {', '.join(PARTS)}.")
+    if part not in SCALE_PARTS:
+        raise UserError(f"--part is {part!r}: say {', '.join(SCALE_PARTS)}.")
     python, those, path = load(BY_LABEL[FREE_THREADED]), specimens(), kept.file("scale", budget)
     one = asked
     if part == "blind":

@@ -15,7 +15,7 @@ Search.performTermsSearch = (searchTerms) => {
   const { terms, titleterms, docnames, titles, filenames } = Search._index;
   const stemmer = new Stemmer();
   const words = [...searchTerms].filter((word) => word.length > 1);
-  const has = (text, word) => splitQuery(text.toLowerCase()).some((each) => stemmer.stemWord(each) === word);
+  const stemsOf = (text) => new Set(splitQuery(text.toLowerCase()).map((word) => stemmer.stemWord(word)));
   const pages = new Map();
   const weights = words.map((word) => {
     const bodies = [terms[word] ?? [], titleterms[word] ?? []].flat();
@@ -25,7 +25,8 @@ Search.performTermsSearch = (searchTerms) => {
   const best = new Map();
   const most = new Map(); // of all words in one text
   for (const [file, id, text] of headings()) {
-    const here = weights.filter(([word]) => has(text, word));
+    const stems = stemsOf(text);
+    const here = weights.filter(([word]) => stems.has(word));
     if (!here.length) continue;
     here.forEach(([word]) => pages.set(file, (pages.get(file) ?? new Map()).set(word, HEADING)));
     const weight = here.reduce((sum, [, each]) => sum + each, 0);

@@ -195,8 +195,7 @@ def chapters() -> list[Chapter]:
 
 def chapter(name: str) -> Chapter:
     """Return one chapter. Raises UserError with the list of chapters if there is none of that name."""
-    by_name = {chapter.name: chapter for chapter in chapters()}
-    return by_name.get(name) or Chapter(notebook_of(name).stem)
+    return Chapter(notebook_of(name).stem)
 
 
 def digests(chapter: str, facts: dict) -> dict[str, str]:

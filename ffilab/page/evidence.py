@@ -10,7 +10,7 @@ from ffilab.run.paths import ROOT, read_json
 
 FOLDER = ROOT / "book" / "evidence"
 # The parts of the study of `ffilab scale`, as the page has them.
-PARTS = ("idle", "blind", "silent", "loaded", "cases")
+SCALE_PARTS = ("idle", "blind", "silent", "loaded", "cases")
 STUDY = "python3 ffilab/bootstrap.py study "
 # What an interval over layouts has to reach.
 GOAL = 0.9
@@ -91,7 +91,7 @@ def wheels_page(rounds: list[dict]) -> str:
 def scale_page(sessions: list[dict]) -> str:
     """What `ffilab scale` says of planted statements: of each part the newest session."""
     newest = {
-        session["part"]: session for session in sorted(sessions, key=lambda session: PARTS.index(session["part"]))
+        session["part"]: session for session in sorted(sessions, key=lambda session: SCALE_PARTS.index(session["part"]))
     }
 
     def said(row: dict) -> str:

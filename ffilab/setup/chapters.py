@@ -17,10 +17,11 @@ def chapter_names() -> list[str]:
 
 def notebook_of(name: str) -> Path:
     """The notebook of a chapter. Raises UserError with the list of chapters if there is none of that name."""
-    if name not in (names := chapter_names()):
+    notebook = NOTEBOOKS / name / f"{name}.ipynb"
+    if not notebook.exists():
         problem = f"There is no chapter {name!r}" if name else "Name a chapter"
-        raise UserError(f"{problem}: NAME must be one of {', '.join(names)}.")
-    return NOTEBOOKS / name / f"{name}.ipynb"
+        raise UserError(f"{problem}: NAME must be one of {', '.join(chapter_names())}.")
+    return notebook
 
 
 def with_uses(chapter: str) -> list[str]:

@@ -122,27 +122,27 @@ class Asker:
         """One arm in one process."""
         return process_of(self.ask("measure", *options, **how))
 
+    def nodes(self) -> list[ast.AST]:
+        """The nodes of the statement; none if it is no Python."""
+        try:
+            return list(ast.walk(ast.parse(self.statement)))
+        except SyntaxError:
+            return []
+
     def calls(self) -> str:
         """The function that the statement calls; empty if it calls none, or several."""
-        try:
-            tree = ast.parse(self.statement)
-        except SyntaxError:
-            return ""
-        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        calls = [node for node in self.nodes() if isinstance(node, ast.Call)]
         return ast.unparse(calls[0].func) if len(calls) == 1 else ""
 
     def names(self) -> set[str]:
         """The global names that the statement reads and does not bind."""
-        try:
-            tree = ast.parse(self.statement)
-        except SyntaxError:
-            return set()
-        names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+        nodes = self.nodes()
+        names = [node for node in nodes if isinstance(node, ast.Name)]
         bound = {node.id for node in names if not isinstance(node.ctx, ast.Load)}
-        bound |= {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
+        bound |= {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
         bound |= {
             alias.asname or alias.name
-            for node in ast.walk(tree)
+            for node in nodes
             for alias in getattr(node, "names", ())
             if isinstance(alias, ast.alias)
         }

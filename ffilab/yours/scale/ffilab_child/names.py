@@ -204,6 +204,8 @@ def described(thing):
 
 def chosen(keys, names):
     """The objects that keys mean in this process: by the walk's names, else all that have that description."""
+    if not keys:
+        return []
     by_name = {**of_modules()[1], **names}
     found = [by_name[key] for key in keys if key in by_name]
     others = [key for key in keys if key not in by_name]
