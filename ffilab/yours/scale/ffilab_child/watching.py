@@ -91,7 +91,7 @@ def watched(job, names):
         "lock": (locks, [byte_of_lock(thing) for thing in locks]),
     }
     os.sched_setaffinity(0, {job["cpus"][0]})
-    answer = {"imported": imported(names)}
+    answer = {}
     for running, one in (("pass", idle), ("statement", loop)):
         rests = {kind: [cell.value for cell in cells] for kind, (_, cells) in groups.items()}
         stop = turning(one, job["cpus"][-1])
@@ -117,7 +117,7 @@ def watched(job, names):
                 ],
             }
         stop()
-    return answer
+    return {**answer, "imported": imported(names)}
 
 
 class Place(ctypes.Structure):
