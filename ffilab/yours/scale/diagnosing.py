@@ -152,7 +152,8 @@ class Diagnosis:
         """Watch, cure, leave out; then what is left."""
         self.show("watching")
         record = self.record
-        record.suspects = rules.suspects(self.asker.ask("watch", seconds=SWEEP_S))
+        watched = self.asker.ask("watch", seconds=SWEEP_S)
+        record.suspects = rules.suspects(watched)
         for again in range(1, LOOKS + 1):
             names = self.counted()
             if names:
@@ -169,14 +170,15 @@ class Diagnosis:
             record.suspects += [one for one in further if (one.kind, one.name) not in seen]
             if self.counted() == names:
                 break
-        if rules.better(record.arms, rules.IMMORTAL):
+        # What was compared with it meanwhile may have left it open.
+        if names and self.settle(rules.IMMORTAL, immortal=names):
             for name in names if len(names) > 1 else ():
                 self.left_out(name, [other for other in names if other != name])
             guilty = rules.culprits(record.arms, rules.counted(record.suspects))
             self.cures(guilty)
         threads = self.asker.threads
         if rules.unexplained(record.arms, threads) and not rules.by_copies(record.arms, record.suspects, threads):
-            self.rest(rules.own_roots(rules.locked(record.suspects)))
+            self.rest(rules.own_roots(rules.locked(record.suspects)), set(watched["imported"]))
 
     def unseen(self) -> bool:
         """Do counts hold back that were not seen? Asked twice: a lock may be met in one second and not in the next."""
@@ -206,8 +208,9 @@ class Diagnosis:
             if own := sorted(rules.own_roots(guilty) & self.asker.names()):
                 self.arm(rules.COPY, own=own)
 
-    def rest(self, roots: set[str]) -> None:
-        """What counts do not explain."""
+    def rest(self, roots: set[str], imported: set[str]) -> None:
+        """What counts do not explain. roots: the names behind locks. imported: those that a thread cannot have of its
+        own."""
         known = rules.known(self.record.arms)
         own = sorted(roots & self.asker.names())
         if own:
@@ -223,7 +226,8 @@ class Diagnosis:
             if own := sorted(rules.own_roots(waited) & self.asker.names()):
                 self.settle(rules.COPY, known, own=own)
             return
-        self.settle(rules.OWN, known, own=True)
+        if self.asker.names() - imported:
+            self.settle(rules.OWN, known, own=True)
         self.arm(rules.BESIDE, beside=True)
         while rules.stops_others(self.record.arms) is None and self.more(rules.BESIDE):
             self.arm(rules.BESIDE, times=2, beside=True)
