@@ -191,7 +191,7 @@ def test_where_nothing_can_be_pinned_claim_and_sentences_say_so():
     assert said["waits-twice"].startswith("With nothing pinned ")
     for name in ("prediction-2", "model"):
         assert said[name] == f"Too little was measured here to say: {numbers.NO_PINNING}."
-    assert "not known: everything on one core" in said["remedies"]
+    assert "not known: server and client on one core" in said["remedies"]
 
 
 def test_what_goes_with_the_client_is_a_share_of_what_one_core_gains(monkeypatch):

@@ -201,7 +201,7 @@ def test_figure_says_its_finding_and_its_mark(source_tree, monkeypatch):
     monkeypatch.setattr(tables, "kept_table", lambda chapter, name: tables.Table(CELLS, "", "smoke test: no result"))
     found = front.figure(source_tree)
     assert "Smoke test: no result" in found
-    assert "<figcaption>The slowest of all calls, “int → int” through pybind11 on CPython 3.14, takes 3 times" in found
+    assert "<figcaption>The largest ratio: “int → int” through pybind11 on CPython 3.14 takes 3 times" in found
     assert "PyO3 2.2–2.5" in found
     static = source_tree / "book" / "_static"
     assert {path.name for path in static.glob("*.svg")} == {"front-light.svg", "front-dark.svg"}

@@ -64,6 +64,8 @@ def test_each_prediction_is_answered_by_the_run_and_has_a_note_on_the_answers_to
     assert set(re.findall(r"\*\*You predicted \((\d+)\)\.\*\* \S", typed(chapter))) == asked
     notes = lessons.notes(Chapter(chapter))
     assert tuple(notes) == PARTS
+    # Handed out on paper.
+    assert set(re.findall(r"^(\d+)\. ", lessons.predictions(Chapter(chapter)), re.M)) == asked
     expected = dict(re.findall(r"^(\d+)\. (.+(?:\n   .+)*)", notes[EXPECTED], re.M))
     assert set(expected) == asked
     # A wrong model, and a question that leads on.

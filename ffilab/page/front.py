@@ -39,8 +39,7 @@ ANSWERS = {
     "neither": "{a}: {time_a}; {b}: {time_b}.",
 }
 SLOWEST = (
-    "The slowest of all calls, “{what}” through {by} on CPython {label}, "
-    "takes {times} times as long as in hand-written C."
+    "The largest ratio: “{what}” through {by} on CPython {label} takes {times} times as long as in hand-written C."
 )
 RANGES = "Dots by {group} on a log axis, times the time through the {floor}: {each}."
 NOTHING_YET = "The table behind this was not measured yet."

@@ -10,6 +10,7 @@ from ffilab.page.contents import Chapter
 from ffilab.page.templates import filled
 
 NOTES = "instructors.md"
+PREDICTIONS = re.compile(r"^## Your prediction\n+(?:Write down[^\n]*\n+)?((?:\d\. .*(?:\n   .*)*\n?)+)", re.M)
 IN_NOTEBOOK = re.compile(r"```\{admonition\} For instructors\n:class: [^\n]+\n(.*?)\n```", re.S)
 
 
@@ -29,7 +30,15 @@ def in_notebook(chapter: Chapter) -> list[str]:
     return [text for cell in cells for text in IN_NOTEBOOK.findall(cell.source) if "{glue" not in text]
 
 
+def predictions(chapter: Chapter) -> str:
+    """Return what a chapter asks its readers to predict: to be handed out, since its pages begin with the answers."""
+    asked = [PREDICTIONS.search(cell.source) for cell in chapter.notebook.cells]
+    return "\n".join(match[1].strip() for match in asked if match)
+
+
 def notes_page(chapters: list[Chapter]) -> str:
     """Write a section for each chapter, with a link to it."""
     titles = {chapter.name: re.match(r"# (.+)", chapter.openings[0])[1] for chapter in chapters}
-    return filled("lessons.md", chapters=chapters, titles=titles, in_notebook=in_notebook, notes=notes)
+    return filled(
+        "lessons.md", chapters=chapters, titles=titles, predictions=predictions, in_notebook=in_notebook, notes=notes
+    )

@@ -69,6 +69,12 @@ def minutes_page(sessions: Mapping[str, Session | None]) -> str:
     return filled("minutes.md", spent=spent, minutes=minutes)
 
 
+def run_it_page() -> str:
+    """What the README says of setting up and measuring all of it."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return text[text.index("```sh\nmake test") : text.index("## Read it without")]
+
+
 Part = Callable[[Path, Copy], str]
 PARTS: dict[str, Part] = {
     "budgets": lambda tree, copy: filled("budgets.md", budgets=BUDGETS),
@@ -89,6 +95,7 @@ PARTS: dict[str, Part] = {
     "minutes": lambda tree, copy: minutes_page(copy.sessions),
     "object_model": lambda tree, copy: evidence.object_model_page(evidence.kept_evidence("object_model")),
     "patches": lambda tree, copy: evidence.patches_page(evidence.kept_evidence("patches")),
+    "run_it": lambda tree, copy: run_it_page(),
     "scale": lambda tree, copy: evidence.scale_page(evidence.kept_evidence("scale")),
     "sources": lambda tree, copy: sources.page(tree, copy.ledger),
     "wheel_cost": lambda tree, copy: cost.page(evidence.kept_evidence("wheel_cost"), tree),

@@ -118,6 +118,11 @@ class Diagnosis:
             self.arm(other, times=2, **self.how.get(other, {}))
         return rules.better(self.record.arms, name, other)
 
+    def again(self, *names: str) -> None:
+        """Ask arms once more, beside each other: a machine may drift between one and the next."""
+        for name in names if self.has_time() else ():
+            self.arm(name, times=2, **self.how.get(name, {}))
+
     def more(self, name: str) -> bool:
         """May there be more processes of an arm?"""
         return self.has_time() and 0 < len(self.record.arms.get(name, ())) < ENOUGH
@@ -172,6 +177,8 @@ class Diagnosis:
                 break
         # What was compared with it meanwhile may have left it open.
         if names and self.settle(rules.IMMORTAL, immortal=names):
+            if rules.unexplained(record.arms, self.asker.threads):
+                self.again(rules.BASE, rules.IMMORTAL)
             for name in names if len(names) > 1 else ():
                 self.left_out(name, [other for other in names if other != name])
             guilty = rules.culprits(record.arms, rules.counted(record.suspects))
@@ -183,9 +190,8 @@ class Diagnosis:
     def unseen(self) -> bool:
         """Do counts hold back that were not seen? Asked twice: a lock may be met in one second and not in the next."""
         known = rules.known(self.record.arms)
-        if self.settle(rules.EVERYTHING, known, immortal="everything") and self.has_time():
-            for arm in (known, rules.EVERYTHING):
-                self.arm(arm, times=2, **self.how.get(arm, {}))
+        if self.settle(rules.EVERYTHING, known, immortal="everything"):
+            self.again(known, rules.EVERYTHING)
         return rules.better(self.record.arms, rules.EVERYTHING, known)
 
     def counted(self) -> list[str]:
@@ -198,6 +204,8 @@ class Diagnosis:
         self.arm(arm, immortal=others)
         while rules.undecided(self.record.arms, rules.IMMORTAL, arm) and self.more(arm):
             self.arm(arm, times=2, immortal=others)
+            if self.more(rules.IMMORTAL):
+                self.again(rules.IMMORTAL)
 
     def cures(self, guilty: Sequence[rules.Suspect]) -> None:
         """What a reader could do about counted objects."""

@@ -430,7 +430,15 @@ def by_copies(arms: Arms, those: Sequence[Suspect], threads: int) -> bool:
 
 
 def explained(arms: Arms, those: Sequence[Suspect], parked: Parked | None, threads: int) -> list[Culprit]:
-    """What holds the threads back, each with its kind; the surest first."""
+    """What holds the threads back, each with its kind; the surest first. Beside a lock, a cache line or pages what was
+    not seen to move is not told: immortal objects change who meets there, too."""
+    found = causes(arms, those, parked, threads)
+    others = {one.kind for one in found} - {COUNTS, UNKNOWN}
+    return [one for one in found if one.name != UNSEEN] if others else found
+
+
+def causes(arms: Arms, those: Sequence[Suspect], parked: Parked | None, threads: int) -> list[Culprit]:
+    """Of counts, then the first of what else there is for which something speaks."""
     # Values at the edge of what was suspected are innocents: they are named by what their absence costs.
     guilty = culprits(arms, counted(those))
     found = [Culprit(one.name, COUNTS, one.status, value_of(arms, WITHOUT + one.name)) for one in guilty]
@@ -440,8 +448,8 @@ def explained(arms: Arms, those: Sequence[Suspect], parked: Parked | None, threa
         return found or [Culprit("the rest", UNKNOWN)]
     locks = of_locks(arms, those)
     if locks:
-        # Whoever waits for its lock counts it, too; and where a lock was seen, what was not seen is not told.
-        seen = {UNSEEN, *(lock.name for lock in locks)}
+        # Whoever waits for its lock counts it, too.
+        seen = {lock.name for lock in locks}
         return [one for one in found if one.name not in seen] + locks
     # Whoever stops the others has them wait at locks, too.
     stops = stops_others(arms)

@@ -167,8 +167,14 @@ def parked(job, names):
     by_lock |= {ctypes.addressof(byte_of_lock(lock)): (lock, "lock") for lock in locks_of(things)}
     size, ids, ended = in_thread(calibrated, loop)[0], {}, []
 
+    nested = []
+    for _ in range(100):
+        nested = [nested]
+
     def run(which):
         os.sched_setaffinity(0, {job["cpus"][which % len(job["cpus"])]})
+        # Writes over what the thread's start left on its stack, such as the address of a lock.
+        repr(nested)
         ids[which] = threading.get_native_id()
         while not ended:
             loop(itertools.repeat(None, size), which)
