@@ -158,6 +158,14 @@ def frames(words, parts, where):
     return found[:14]
 
 
+def clean_stack():
+    """Write over what the start of this thread left on its stack, such as the address of a lock."""
+    nested = []
+    for _ in range(100):
+        nested = [nested]
+    repr(nested)
+
+
 def parked(job, names):
     """Where threads wait: the commonest stacks of those that wait for a futex, how many looks there were, and the
     objects for whose lock they wait: its address lies on the stack (Python/parking_lot.c, `struct wait_entry`)."""
@@ -167,14 +175,9 @@ def parked(job, names):
     by_lock |= {ctypes.addressof(byte_of_lock(lock)): (lock, "lock") for lock in locks_of(things)}
     size, ids, ended = in_thread(calibrated, loop)[0], {}, []
 
-    nested = []
-    for _ in range(100):
-        nested = [nested]
-
     def run(which):
         os.sched_setaffinity(0, {job["cpus"][which % len(job["cpus"])]})
-        # Writes over what the thread's start left on its stack, such as the address of a lock.
-        repr(nested)
+        clean_stack()
         ids[which] = threading.get_native_id()
         while not ended:
             loop(itertools.repeat(None, size), which)
