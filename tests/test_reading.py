@@ -153,6 +153,15 @@ def test_what_readers_type_leads_to_its_page_first(address, open_tab):
     } == {}
 
 
+def test_what_leads_to_a_section_stands_below_its_heading(golden_book):
+    places = tomllib.loads((ROOT / "book" / SEARCH).read_text())["words"]
+    for page, _, section in [place.partition("#") for place in places if "#" in place]:
+        soup = BeautifulSoup((golden_book / f"{page}.html").read_text(), "html.parser")
+        parts = [target.find_parent("section") for target in soup.select("[id^=index-]")]
+        headings = [part.find(re.compile("^h[1-6]$")).get_text().rstrip("#") for part in parts if part]
+        assert section in headings, (page, section, headings)
+
+
 def test_the_side_bar_fits(address, open_tab):
     """What is open at first: groups fold, and the back matter is one page of links."""
     tab = open_tab(f"{address}book/preface.html")

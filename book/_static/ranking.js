@@ -34,7 +34,9 @@ Search.performTermsSearch = (searchTerms) => {
     if (id && text !== titles[file] && weight > (best.get(file)?.weight ?? 0)) best.set(file, { weight, id, text });
   }
   const all = weights.reduce((sum, [, weight]) => sum + weight, 0);
-  const results = [...pages].map(([file, found]) => {
+  // Pages in Chinese, to who types Chinese.
+  const chinese = words.some((word) => /\p{Script=Han}/u.test(word));
+  const results = [...pages].filter(([file]) => chinese || !docnames[file].includes("zh_TW")).map(([file, found]) => {
     const words = weights.reduce((sum, [word, weight]) => sum + weight * (found.get(word) ?? 0), 0) / HEADING;
     const score = (2 * words + (most.get(file) ?? 0)) / (3 * all);
     const { weight = 0, id, text } = best.get(file) ?? {};

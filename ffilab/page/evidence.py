@@ -98,11 +98,18 @@ def scale_page(sessions: list[dict]) -> str:
         names = ", ".join(f"`{name.replace('|', '')}` ({kind})" for name, kind in row["culprits"])
         return names or row["verdict"]
 
+    def rest(rows: list[dict]) -> str:
+        still = [row for row in rows if not row["right"]]
+        false, left_open = [row for row in still if row["false"]], [row for row in still if row["open"]]
+        partly = len(still) - len(false) - len(left_open)
+        return f"{len(left_open)} left open, {len(false)} with a false name, {partly} with a name or a kind missing."
+
     return filled(
         "scale.md",
         study=STUDY,
         sessions=list(newest.values()),
         said=said,
+        rest=rest,
         enough=lambda row: ", ".join(how for how, _, is_enough in row["cures"] if is_enough) or "nothing alone",
         ratio=lambda found: "{:.2f} [{:.2f}, {:.2f}]".format(*found) if found else "",
         middle=lambda session: statistics.median(row["seconds"] for row in session["runs"]),

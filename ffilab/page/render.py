@@ -125,20 +125,27 @@ def assemble(tree: Path) -> Path:
     return tree
 
 
+def below(heading: re.Pattern, text: str, entries: str) -> str:
+    """A text with entries behind the first line that is this heading."""
+    return heading.sub(lambda found: found[0] + entries, text, count=1)
+
+
 def findable(tree: Path) -> None:
     """Put what readers type into the pages that answer it, as entries of the index, which the search field shows first;
     pages for who changes the book are not searched."""
     search = tomllib.loads((ROOT / "book" / SEARCH).read_text(encoding="utf-8"))
-    for page, typed in search["words"].items():
+    for place, typed in search["words"].items():
+        page, _, section = place.partition("#")
+        # The heading of a section, or the page's own.
+        heading = re.compile(rf"^#+ {re.escape(section) or '.+'}$", re.M)
         entries = f"\n\n```{{index}} {', '.join(f'! {text}' for text in typed)}\n```\n"
         path, made = tree / f"{page}.md", tree / f"{page}.ipynb"
         if path.exists():
-            heading, _, rest = path.read_text().partition("\n")
-            path.write_text(heading + entries + rest)
+            path.write_text(below(heading, path.read_text(), entries))
         elif made.exists():
             notebook = nbformat.read(made, as_version=4)
-            heading, _, rest = notebook.cells[0].source.partition("\n")
-            notebook.cells[0].source = heading + entries + rest
+            for cell in [cell for cell in notebook.cells if heading.search(cell.source)][:1]:
+                cell.source = below(heading, cell.source, entries)
             nbformat.write(notebook, made)
     for path in [path for page in search["left_out"] for path in tree.glob(f"{page}.md")]:
         path.write_text(f"---\nnosearch: true\n---\n{path.read_text()}")

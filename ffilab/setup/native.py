@@ -37,6 +37,10 @@ def projects(root: Path = NATIVE) -> list[Path]:
     return sorted({one.parent for one in found if not BY_PRODUCTS & set(one.relative_to(root).parts)})
 
 
+# What a project is left out for where that is no failure: the README says so.
+NO_CARGO = "is written in Rust, and there is no cargo here"
+
+
 def build_all(
     interpreters: list[Installed],
     root: Path = NATIVE,
@@ -165,9 +169,7 @@ def need_compilers(project: Path) -> None:
             "run `make doctor` for the command."
         )
     if (project / "Cargo.toml").exists() and not shutil.which("cargo"):
-        raise UserError(
-            f"{project.name} is written in Rust, and there is no cargo here: run `make doctor` for the command."
-        )
+        raise UserError(f"{project.name} {NO_CARGO}: run `make doctor` for the command.")
 
 
 def ours(project: Path) -> dict:
