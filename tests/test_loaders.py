@@ -1,6 +1,7 @@
 """The chapter on loaders: what is certain is so on every interpreter; the analysis copes with what golden records do
 not hold."""
 
+import subprocess
 from contextlib import closing
 from types import SimpleNamespace
 
@@ -155,6 +156,25 @@ def test_the_choice_of_loaders_is_checked(choice, says):
     ends = pd.DataFrame({"interpreter": GIL, "loader": "CDLL", "what": "C API", "ended": ["killed by SIGSEGV"]})
     shares = pd.DataFrame({"interpreter": GIL, "loader": "PyDLL", "value": [0.05]})
     assert any(line.startswith(says) for line in exercise.check_choice(choice, record, shares, ends))
+
+
+DETACHES = """
+#include <unistd.h>
+void *PyEval_SaveThread(void);
+void PyEval_RestoreThread(void *);
+void sleep_ms(int ms) { void *state = PyEval_SaveThread(); usleep(1000 * ms); PyEval_RestoreThread(state); }
+"""
+
+
+def test_who_runs_during_a_call_was_let_in_by_it(tmp_path):
+    """However busy the machine is: nobody during a call that keeps the GIL."""
+    (tmp_path / "detaches.c").write_text(DETACHES)
+    library = tmp_path / "libdetaches.so"
+    subprocess.run(["cc", "-shared", "-fPIC", tmp_path / "detaches.c", "-o", library], check=True)
+    kept = result_of(GIL, exercise.meanwhile, {"milliseconds": 50, **LIBRARY})
+    let_in = result_of(GIL, exercise.meanwhile, {"milliseconds": 500, "library": str(library)})
+    assert kept["times"] == 0
+    assert let_in["times"] > 0
 
 
 def test_where_the_loaders_are_not_told_apart_either_will_do():
