@@ -1,6 +1,7 @@
 """The chapter on sharing: what a child reads of objects whose counting is known; the rules on made-up records. No
 speed."""
 
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,7 +14,7 @@ from ffilab.page import draw
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.boundary import experiment as boundary
 from notebooks.critical_sections import experiment as locks
-from notebooks.sharing import exercise, experiment, figures, fragments, numbers
+from notebooks.sharing import exercise, experiment, figures, fragments, numbers, seed
 from tests.helpers.of_chapter import about, counted, result_of, rows_of
 
 SCALE, BUILT = {"scale": experiment.SCALE}, {"built": experiment.BUILT}
@@ -22,6 +23,13 @@ RATES = {"alone", "together"}
 
 
 # ---- the experiments ----
+
+
+def test_the_script_of_cpython_is_read_by_an_interpreter_without_lzma(monkeypatch):
+    """As one that was compiled with the packages of the README alone."""
+    monkeypatch.setitem(sys.modules, "lzma", None)
+    found = seed.script()
+    assert found["release"] or "is not here" in found["reason"]
 
 
 def test_the_reader_tells_what_is_known_of_objects():
