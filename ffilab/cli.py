@@ -160,7 +160,8 @@ def native(kernels):
     """Build everything under native/ for the kernels at hand; without Rust, all that is not written in it."""
     from ffilab.setup.native import NO_CARGO, build_all
 
-    if [failure for failure in build_all(environments.provision(catalogue.parse(kernels))) if NO_CARGO not in failure]:
+    failures = build_all(environments.provision(catalogue.parse(kernels)))
+    if any(NO_CARGO not in failure for failure in failures):
         raise UserError("Some projects were left out: see the lines above.")
 
 

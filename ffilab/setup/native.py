@@ -29,16 +29,15 @@ from ffilab.setup import native_links
 from ffilab.setup.installed import Installed, soabi
 from ffilab.setup.interpreters import uv
 
+# What a project is left out for where that is no failure: the README says so.
+NO_CARGO = "is written in Rust, and there is no cargo here"
+
 
 def projects(root: Path = NATIVE) -> list[Path]:
     """Folders that hold a project, sorted."""
     markers = ("Makefile", "pyproject.toml", "Cargo.toml")
     found = {marker for name in markers for marker in root.rglob(name)}
     return sorted({one.parent for one in found if not BY_PRODUCTS & set(one.relative_to(root).parts)})
-
-
-# What a project is left out for where that is no failure: the README says so.
-NO_CARGO = "is written in Rust, and there is no cargo here"
 
 
 def build_all(

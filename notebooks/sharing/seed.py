@@ -20,7 +20,8 @@ def script() -> dict:
     # By the book's own Python, which unpacked it for the build: this one may have been compiled without lzma.
     read = subprocess.run([PYTHON, "-c", READ, archive, f"Python-{release}/{NAME}"], capture_output=True)
     if read.returncode:
-        return {"release": "", "reason": f"the source of CPython {release} has no such script"}
+        why = read.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        return {"release": "", "reason": f"the source of CPython {release} was not read: {why}"}
     target = NATIVE_OUT.parent / "seeds" / "ftscalingbench.py"
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(read.stdout)

@@ -203,7 +203,7 @@ class Diagnosis:
         arm = rules.WITHOUT + name
         self.arm(arm, immortal=others)
         while rules.undecided(self.record.arms, rules.IMMORTAL, arm) and self.more(arm):
-            self.arm(arm, times=2, immortal=others)
+            self.again(arm)
             if self.more(rules.IMMORTAL):
                 self.again(rules.IMMORTAL)
 
@@ -238,6 +238,6 @@ class Diagnosis:
             self.settle(rules.OWN, known, own=True)
         self.arm(rules.BESIDE, beside=True)
         while rules.stops_others(self.record.arms) is None and self.more(rules.BESIDE):
-            self.arm(rules.BESIDE, times=2, beside=True)
+            self.again(rules.BESIDE)
         if rules.stops_others(self.record.arms):
             self.settle(rules.COLLECTOR, no_collector=True)
