@@ -41,7 +41,8 @@ def words(text: str) -> int:
 
 def test_every_link_leads_to_a_heading_of_the_book():
     known = anchors()
-    links = [one.link for one in (*QUESTIONS, *SURPRISES, *advice.entries(), *SHOWN)]
+    asked = advice.entries(guide.QUESTIONS, "question")
+    links = [one.link for one in (*QUESTIONS, *SURPRISES, *advice.entries(), *asked, *SHOWN)]
     links += [SAID["figure"]["link"], SAID["chooser"]["page"]]
     links += [place for one in (*guide.points(), *guide.cards()) for place in one.links]
     for place in filter(None, links):

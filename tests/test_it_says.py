@@ -9,7 +9,7 @@ from studies.scale import undeclared
 from tests.helpers.environment import ran
 
 PAGE = (ROOT / "book" / "it_says.md").read_text()
-SYMPTOMS = dict(re.findall(r"^\(says-[\w-]+\)=\n## (.*?)\n(.*?)(?=^\(says-|^## And may I)", PAGE, re.M | re.S))
+SYMPTOMS = dict(re.findall(r"^\(says-[\w-]+\)=\n## (.*?)\n(.*?)(?=^\(says-|\Z)", PAGE, re.M | re.S))
 
 
 @pytest.mark.parametrize("symptom", SYMPTOMS)

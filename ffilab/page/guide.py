@@ -1,8 +1,9 @@
-"""The decision guide: six cards, each with a recommendation, what this run found, its price, and when it is wrong; and
-the checklist.
+"""The decision guide: six cards, each with a recommendation, what this run found, its price, and when it is wrong; the
+checklist; and questions with short answers.
 
 `book/decision_guide.toml` holds the cards (`[[card]]`, with their `[[card.tables]]`) and the advice (`[[advice]]`, see
-advice.py; its `part` names the card). `book/free_threading.toml` holds the points of the checklist (`[[check]]`).
+advice.py; its `part` names the card). `book/free_threading.toml` holds the points of the checklist (`[[check]]`), and
+`book/questions.toml` the questions (`[[question]]`, advice whose `part` is the question).
 """
 
 import tomllib
@@ -17,7 +18,7 @@ from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 
-FILE, CHECKS = advice.FILE, ROOT / "book" / "free_threading.toml"
+FILE, CHECKS, QUESTIONS = advice.FILE, ROOT / "book" / "free_threading.toml", ROOT / "book" / "questions.toml"
 # What advice may be on a card: what this run found, and more on the price or on when it is wrong.
 ON_CARDS = ("", " price", " wrong")
 
@@ -63,18 +64,26 @@ def points() -> list[Point]:
     return [Point(**entry) for entry in tomllib.loads(CHECKS.read_text(encoding="utf-8"))["check"]]
 
 
+def advised(entries: list[advice.Advice], tree: Path, copy: advice.Copy) -> dict:
+    """What a page of advice is filled with."""
+    return {
+        "entries": entries,
+        "unmeasured": advice.unmeasured(entries, copy, partial(link, tree)),
+        "evidence": lambda entry: advice.evidence(entry, copy),
+        "link": partial(link, tree),
+    }
+
+
 def cards_page(tree: Path, copy: advice.Copy) -> str:
     """Show every card, its advice with what this run found, and the tables behind it."""
-    return filled(
-        "guide.md",
-        cards=cards(),
-        entries=advice.entries(),
-        unmeasured=advice.unmeasured(advice.entries(), copy, partial(link, tree)),
-        evidence=lambda advised: advice.evidence(advised, copy),
-        link=partial(link, tree),
-        # Tables are those of the English pages.
-        again=lambda shown: "" if settings.language() else again(shown, tree),
-    )
+    # Tables are those of the English pages.
+    shown_again = {"again": lambda shown: "" if settings.language() else again(shown, tree)}
+    return filled("guide.md", cards=cards(), **shown_again, **advised(advice.entries(), tree, copy))
+
+
+def questions_page(tree: Path, copy: advice.Copy) -> str:
+    """Answer what people ask, with what this run found."""
+    return filled("questions.md", **advised(advice.entries(QUESTIONS, "question"), tree, copy))
 
 
 def checklist_page(tree: Path) -> str:

@@ -95,6 +95,7 @@ PARTS: dict[str, Part] = {
     "minutes": lambda tree, copy: minutes_page(copy.sessions),
     "object_model": lambda tree, copy: evidence.object_model_page(evidence.kept_evidence("object_model")),
     "patches": lambda tree, copy: evidence.patches_page(evidence.kept_evidence("patches")),
+    "questions": guide.questions_page,
     "run_it": lambda tree, copy: run_it_page(),
     "scale": lambda tree, copy: evidence.scale_page(evidence.kept_evidence("scale")),
     "sources": lambda tree, copy: sources.page(tree, copy.ledger),

@@ -203,6 +203,12 @@ def at_the_short_interval(runs: pd.DataFrame, column: str, one: str = RELIEVED, 
     return quotient(runs, column, {"case": one}, {"case": other})
 
 
+@number("steps of the CPU thread, 1e-5 s / 0.005 s: {GIL}", frame="echo server")
+def work_at_the_short_interval(runs: pd.DataFrame) -> Estimate | None:
+    """All that it does: steps in a second on a core, and how many cores it has."""
+    return at_the_short_interval(runs.assign(steps=runs.had / runs.step_ns), "steps")
+
+
 @number("time of a request, in switch intervals: {GIL}")
 def request(session: Session) -> Estimate | None:
     """A request beside one CPU thread, as run. Processes fall into classes: the mean is that of all."""

@@ -93,8 +93,10 @@ def interpreters_table(session: Session) -> pd.DataFrame:
         "two event loops over one": "two event loops / one, {label}",
         "ms to create an interpreter": "ms to create an interpreter, {label}",
         "ms to start a thread": "ms to start a thread, {label}",
+        "ms to start a process": "ms to start a process, {label}",
         "KiB of an interpreter": "KiB of an interpreter, {label}",
         "KiB of a thread": "KiB of a thread, {label}",
+        "KiB of a process": "KiB of a process, {label}",
         **{f"ns for {what}, there and back": f"ns to pass: {what}, {{label}}" for what in e.CROSSING},
     }
     rows = [

@@ -99,6 +99,8 @@ def twice(runs: pd.DataFrame, interpreter: str) -> Estimate | None:
 @number("KiB of an interpreter, {interpreter}", frame=INTERPRETERS, over=OF_PAIR, column="kib")
 @number("ms to start a thread, {interpreter}", frame=INTERPRETERS, over=OF_PAIR, column="thread_ms")
 @number("KiB of a thread, {interpreter}", frame=INTERPRETERS, over=OF_PAIR, column="thread_kib")
+@number("ms to start a process, {interpreter}", frame=INTERPRETERS, over=OF_PAIR, column="process_ms")
+@number("KiB of a process, {interpreter}", frame=INTERPRETERS, over=OF_PAIR, column="process_kib")
 @number("ns to pass: {column}, {interpreter}", frame=INTERPRETERS, over=OF_PAIR | {"column": e.CROSSING})
 @number("share of the slower thread: {lock}, {holder}", frame=FAIR, two_cores=True, over=OF_FAIR, column="share")
 def typical(runs: pd.DataFrame, column: str, **which) -> Location | None:

@@ -9,7 +9,7 @@ import nbformat
 from ffilab.judge import again
 from ffilab.measure.foreign import find
 from ffilab.measure.reading import Reading
-from ffilab.page import advice, front
+from ffilab.page import advice, front, guide
 from ffilab.page.contents import chapters, split
 from ffilab.page.fold import LANGUAGES
 from ffilab.page.places import headings, markdown
@@ -44,10 +44,9 @@ def source_tree(folder: Path) -> Path:
 
 
 def resting() -> list[advice.Advice]:
-    """The entries of the front page and of the decision guide that rest on a number."""
-    kinds = ("question", "surprise")
-    every = [*advice.entries(), *(one for kind in kinds for one in advice.entries(front.FILE, kind))]
-    return [one for one in every if one.found]
+    """The entries of the front page, of the decision guide and of the questions that rest on a number."""
+    kinds = ((guide.FILE, "advice"), (front.FILE, "question"), (front.FILE, "surprise"), (guide.QUESTIONS, "question"))
+    return [one for path, kind in kinds for one in advice.entries(path, kind) if one.found]
 
 
 @cache

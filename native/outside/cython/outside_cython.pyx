@@ -20,9 +20,11 @@ cdef void enter(void *callback) noexcept with gil:
 # [/enter]
 
 
+# [keep]
 cdef void keep(run_type run, void *what) noexcept with gil:
     with nogil:
         run(what)
+# [/keep]
 
 
 def call_from_thread(callback, int threads, long calls, bint kept):

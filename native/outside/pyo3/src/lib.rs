@@ -31,11 +31,13 @@ extern "C" fn enter(callback: *mut c_void) {
 }
 // [/enter]
 
+// [keep]
 extern "C" fn keep(run: Run, what: *mut c_void) {
     // As a number: a pointer may not go where PyO3 detaches, and this one does not leave its thread.
     let what = what as usize;
     Python::attach(|py| py.detach(|| run(what as *mut c_void)));
 }
+// [/keep]
 
 #[pyfunction]
 fn call_from_thread(py: Python<'_>, callback: Py<PyAny>, threads: c_int, calls: c_long, kept: bool) -> PyResult<Vec<i64>> {
