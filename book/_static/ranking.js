@@ -53,3 +53,12 @@ Search._performSearch = (...query) => {
   performSearch(...query).forEach((result) => (last.delete(result[0]), last.set(result[0], result)));
   return [...last.values()];
 };
+
+// What a result quotes: the prose of the section that it leads to, or of the page.
+Search.htmlToText = (html, anchor) => {
+  const page = new DOMParser().parseFromString(html, "text/html");
+  const article = page.querySelector("article") ?? page.body;
+  const section = (anchor && article.querySelector(anchor)?.closest("section")) || article;
+  section.querySelectorAll(".admonition, .headerlink").forEach((left) => left.remove());
+  return [...section.querySelectorAll("p, li")].map((one) => one.textContent.trim()).join(" ");
+};

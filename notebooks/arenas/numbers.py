@@ -539,7 +539,7 @@ REMEDIES = {
     "work": list(e.WORK),
     "column": {"MiB grown": "grown", "blocks/s": "blocks_per_second"},
     "remedy": {
-        **{f"{setting} / nothing": setting for setting in e.SETTINGS},
+        **{f"{setting} / nothing": setting for setting in (*e.SETTINGS, e.TRIM)},
         **{f"{allocator} / glibc": allocator for allocator in e.ALLOCATORS[1:]},
     },
 }

@@ -2,7 +2,6 @@
 
 import itertools
 
-import numpy as np
 import pandas as pd
 
 from ffilab.judge.numbers import every, numbers_of
@@ -105,19 +104,13 @@ def ways(session: Session) -> pd.DataFrame:
 
 def bridges(session: Session) -> pd.DataFrame:
     """An answer for a coroutine, by its way, alone and beside a busy thread."""
-    runs, rows = session.frame(states.BRIDGE), []
+    rows = []
     for beside, way in itertools.product((e.ALONE, e.BUSY), e.BRIDGES):
-        us = {label: states.values(runs, "us", interpreter=label, beside=beside, way=way) for label in states.PAIR}
-        rows.append({"way": way, "the loop is": beside} | {label: duration(times) for label, times in us.items()})
+        us = {
+            f"{label}, µs": number_cell(session, f"answer by {way}, {beside}: µs on {label}") for label in states.PAIR
+        }
+        rows.append({"way": way, "the loop is": beside} | us)
     return pd.DataFrame(rows)
-
-
-def duration(us: np.ndarray) -> str:
-    """The median of times in µs, or in ms from 10,000 µs on."""
-    if not len(us):
-        return "–"
-    middle = float(np.median(us))
-    return f"{middle / 1000:.2g} ms" if middle >= 10_000 else f"{middle:,.0f} µs"
 
 
 # ---- who waits for whom ----

@@ -27,6 +27,7 @@ def faults(text: str, sentence: bool = False) -> list[str]:
 
 def faults_of_markdown(text: str) -> list[str]:
     """The faults of MyST: directives, roles, code and emphasis around whole words are no faults."""
+    text = re.sub(r"^```\w+\n.*?^```$", "", text, flags=re.M | re.S)
     prose = re.sub(r"^:.*$|^\(.*\)=$", "", re.sub(r"(\{[\w:-]+\})?`[^`\n]*`", "code", text), flags=re.M)
     prose = re.sub(r"\*\*?([^\s*](?:[^*\n]*[^\s*])?)\*\*?", r"\1", prose)
     found = faults("\n".join(" ".join(line.split()) for line in prose.splitlines()))
