@@ -140,7 +140,10 @@ def findable(tree: Path) -> None:
         heading = re.compile(rf"^#+ {re.escape(section) or '.+'}$", re.M)
         entries = f"\n\n```{{index}} {', '.join(f'! {text}' for text in typed)}\n```\n"
         path, made = tree / f"{page}.md", tree / f"{page}.ipynb"
+        written = tree / "book" / "_generated" / path.name
         if path.exists():
+            # A section may stand in the part of the page that a run wrote.
+            path = path if heading.search(path.read_text()) else written
             path.write_text(below(heading, path.read_text(), entries))
         elif made.exists():
             notebook = nbformat.read(made, as_version=4)
