@@ -8,7 +8,7 @@ const BEST = 60; // of 100, which a whole phrase of the index has
 const headings = () => {
   const { alltitles, indexentries } = Search._index;
   const those = (found) => Object.entries(found).flatMap(([text, places]) => places.map(([file, id]) => [file, id, text]));
-  return [...those(alltitles), ...those(indexentries).map(([file, , text]) => [file, null, text])];
+  return [...those(alltitles), ...those(indexentries)];
 };
 
 Search.performTermsSearch = (searchTerms) => {
