@@ -85,9 +85,9 @@ def test_glibc_makes_as_many_arenas_as_it_is_told(environment, arenas):
 
 
 def test_huge_pages_can_be_forbidden():
-    """Also when the preloaded library asks for them."""
+    """Also when the preloaded library asks for them. The kernel may take apart some that were there before."""
     off = {**experiment.NOBODY, "small_pages": True}
-    assert talk(environment=experiment.HUGE_PAGES, **off)["huge"] == 0
+    assert talk(environment=experiment.HUGE_PAGES, **off)["huge"] <= 0
 
 
 def test_without_the_gil_objects_do_not_come_from_malloc(build):

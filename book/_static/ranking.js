@@ -58,7 +58,9 @@ Search._performSearch = (...query) => {
 Search.htmlToText = (html, anchor) => {
   const page = new DOMParser().parseFromString(html, "text/html");
   const article = page.querySelector("article") ?? page.body;
-  const section = (anchor && article.querySelector(anchor)?.closest("section")) || article;
-  section.querySelectorAll(".admonition, .headerlink").forEach((left) => left.remove());
-  return [...section.querySelectorAll("p, li")].map((one) => one.textContent.trim()).join(" ");
+  const place = anchor && article.querySelector(`[id="${anchor.slice(1)}"]`);
+  const section = place?.closest("section") ?? article;
+  section.querySelectorAll(".headerlink").forEach((left) => left.remove());
+  const prose = [...section.querySelectorAll("p, li")].filter((one) => !one.closest(".admonition"));
+  return prose.map((one) => one.textContent.trim()).join(" ") || section.textContent;
 };

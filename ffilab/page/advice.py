@@ -104,9 +104,10 @@ def absent(advice: Advice, copy: Copy) -> str:
 
 
 def is_measured(chapter: str, copy: Copy) -> bool:
-    """Has this copy a session of the chapter that was judged? Records of another version are not."""
-    judged = any(row["chapter"] == chapter and row["provenance"] for row in copy.rows.values())
-    return judged and copy.sessions.get(chapter) is not None
+    """Has this copy a session of the chapter, of which its claims, if it has any, were judged? Records of another
+    version are not."""
+    judged = [row["provenance"] for row in copy.rows.values() if row["chapter"] == chapter]
+    return copy.sessions.get(chapter) is not None and (any(judged) or not judged)
 
 
 def unmeasured(entries: Iterable[Advice], copy: Copy, link: Callable[[str], str]) -> str:
