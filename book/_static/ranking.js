@@ -58,7 +58,7 @@ Search._performSearch = (...query) => {
 Search.htmlToText = (html, anchor) => {
   const page = new DOMParser().parseFromString(html, "text/html");
   const article = page.querySelector("article") ?? page.body;
-  const place = anchor && article.querySelector(`[id="${anchor.slice(1)}"]`);
+  const place = anchor ? article.querySelector(`[id="${anchor.slice(1)}"]`) : null;
   const section = place?.closest("section") ?? article;
   section.querySelectorAll(".headerlink").forEach((left) => left.remove());
   const prose = [...section.querySelectorAll("p, li")].filter((one) => !one.closest(".admonition"));
