@@ -77,7 +77,8 @@ def published(sessions: list[dict]) -> list[dict]:
 
 
 def fewest(wheels: list[dict], labels: list[str]) -> list[dict]:
-    """The fewest of these wheels that serve all the interpreters that any of them serves."""
+    """The fewest of these wheels that serve all the interpreters that any of them serves; of several ways, that of the
+    wheels that come first."""
     served = {label for wheel in wheels for label in wheel["loads"]} & set(labels)
     for count in range(len(wheels) + 1):
         for chosen in itertools.combinations(wheels, count):
@@ -99,7 +100,7 @@ def needed(wheels: list[dict]) -> list[dict]:
         if name not in TOOLS and not any(wheel["loads"] for wheel in made if wheel["row"] == name):
             continue  # Its library's package is not there.
         usual = [wheel for wheel in made if wheel["row"] == name.partition(",")[0]]
-        chosen = fewest(sorted(made, key=lambda wheel: forms.index(wheel["row"])), labels)
+        chosen = fewest(sorted(made, key=lambda wheel: len(wheel["loads"]), reverse=True), labels)
         left = [label for label in labels if not any(label in wheel["loads"] for wheel in made)]
         said = f"{name} without {listed(left)}" if left else name
         rows.append({"name": name, "said": said, "each": len(fewest(usual, labels)), "chosen": chosen, "left": left})

@@ -75,6 +75,7 @@ def test_the_fewest_wheels_are_counted_over_all_forms_of_a_tool():
         assert found[name]["each"] == each
         assert len(found[name]["chosen"]) == chosen
         assert found[name]["left"] == left
+    assert "C API, stable ABI" in {each["row"] for each in found["C API"]["chosen"]}
 
 
 def test_the_page_says_when_there_are_no_sessions(tmp_path):

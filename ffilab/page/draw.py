@@ -329,9 +329,10 @@ def bare(frame: pd.DataFrame, links: dict[str, str] | None = None, absent: str =
     def body(value):
         if not isinstance(value, str | Quantity):
             return math.nan if value is None else value
-        # A text wraps; a value and its interval do not.
-        is_long = isinstance(value, str) and len(translated(value)) > SHORT
-        return f'<div class="ffi-long">{head(value)}</div>' if is_long else head(value)
+        if isinstance(value, Quantity):
+            # Within an interval no line breaks.
+            return re.sub(r"\[.*?\]", lambda interval: interval[0].replace(" ", "\u00a0"), head(value))
+        return f'<div class="ffi-long">{head(value)}</div>' if len(translated(value)) > SHORT else head(value)
 
     cells = {
         head(name): column if is_numeric_dtype(column) else pd.Series([*map(body, column)], column.index, object)

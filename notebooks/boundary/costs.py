@@ -90,6 +90,14 @@ def rounded_over_floor(record: Record, signature: str, binding: str) -> Interval
     return two_digits(over_floor(record, signature, binding))
 
 
+@number("letting go of the GIL through {binding}: ns", timed="matrix", over={"binding": e.BINDINGS})
+def letting_go(record: Record, binding: str) -> Interval | None:
+    """Nanoseconds that a call of an empty function takes more if it detaches, with the GIL and nobody waiting for it,
+    to two digits; None if not measured."""
+    cells = [cell(GIL, binding, signature) for signature in (e.DETACHED, "no-op")]
+    return two_digits(if_measured(record, difference, cells))
+
+
 def difference(record: Record, one: Cell, other: Cell) -> Interval:
     """Nanoseconds that a cell takes more than another one, paired by block."""
     return statistics.over_units(record, medians(record.times(*one) - record.times(*other))).at()

@@ -119,6 +119,7 @@ ACTIONS = (
     ("… for a PyMutex", WAIT, waits("PyMutex"), "", []),
     ("… in a critical section", HELD, [{"inside": "a mutex, attached"}], "detach", [{"inside": "a mutex, detached"}]),
     ("attach at shutdown", LATE, [{"thread": "a kept state"}], EARLIER, []),
+    ("… with a new state", LATE, [{"thread": "a new state"}, {"thread": "new states, in a loop"}], EARLIER, []),
     ("… holding a lock", LATE, [{"thread": "a kept state, and a lock"}], EARLIER, []),
     ("… at the very end", LATE, [{"thread": "a new state, at the very end"}], EARLIER, []),
     ("… with a guard (3.15)", "guards", [{"by": "a guard, closed"}], "", []),

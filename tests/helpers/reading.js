@@ -20,7 +20,7 @@ window.unreadable = mode => {
   const pictures = figure => [...figure.querySelectorAll('img')].filter(each => each.offsetWidth);
   return [
     ...['sideways'].filter(() => document.documentElement.scrollWidth > innerWidth),
-    ...all('.ffi-figure').filter(each => pictures(each).map(one => one.className).join() !== `ffi-${mode}`),
+    ...all('.ffi-figure').filter(each => each.checkVisibility() && pictures(each).map(one => one.className).join() !== `ffi-${mode}`),
     ...all('.ffi-figure img').filter(each => each.offsetWidth && each.width < 600),
     ...all('.ffi-table').filter(each => each.scrollWidth > each.clientWidth && leaves(each)),
   ].map(each => (each.outerHTML ?? each).slice(0, 120));
