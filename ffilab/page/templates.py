@@ -25,6 +25,8 @@ ENVIRONMENT.filters |= {
     "slug": slug,
     "capital": capital,
     "has_digit": re.compile(r"\d").search,
+    # A path, or a name of C, breaks at its joints.
+    "breakable": lambda text: re.sub(r"(?<=[/._])(?=\w)", "<wbr>", text),
 }
 ENVIRONMENT.globals["_"] = translated
 
