@@ -102,7 +102,7 @@ def needed(wheels: list[dict]) -> list[dict]:
         usual = [wheel for wheel in made if wheel["row"] == name.partition(",")[0]]
         chosen = fewest(sorted(made, key=lambda wheel: len(wheel["loads"]), reverse=True), labels)
         left = [label for label in labels if not any(label in wheel["loads"] for wheel in made)]
-        said = f"{name} without {listed(left)}" if left else name
+        said = f"{name} (without {listed(left)})" if left else name
         rows.append({"name": name, "said": said, "each": len(fewest(usual, labels)), "chosen": chosen, "left": left})
     return rows
 

@@ -3,7 +3,7 @@
 import tomllib
 from collections import Counter
 
-from ffilab.page.render import SEARCH
+from ffilab.page.render import SEARCH, findable
 from ffilab.run.paths import ROOT
 
 TYPED = tomllib.loads((ROOT / "book" / SEARCH).read_text())
@@ -19,3 +19,15 @@ def test_each_text_leads_to_one_page_of_the_contents():
 
 def test_what_is_not_searched_is_there():
     assert all(list(ROOT.glob(f"{page}.md")) for page in TYPED["left_out"])
+
+
+def test_a_page_of_which_nothing_was_measured_yet_is_found_by_its_title(tmp_path):
+    """So is every chapter but one in a new clone, after `make chapter`."""
+    for place in TYPED["words"]:
+        page = tmp_path / f"{place.partition('#')[0]}.md"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text("# A title alone\n")
+    findable(tmp_path)
+    for place, typed in TYPED["words"].items():
+        text = (tmp_path / f"{place.partition('#')[0]}.md").read_text()
+        assert (f"! {typed[0]}" in text) == ("#" not in place), place

@@ -142,9 +142,9 @@ def findable(tree: Path) -> None:
         path, made = tree / f"{page}.md", tree / f"{page}.ipynb"
         written = tree / "book" / "_generated" / path.name
         if path.exists():
-            # A section may stand in the part of the page that a run wrote.
-            path = path if heading.search(path.read_text()) else written
-            path.write_text(below(heading, path.read_text(), entries))
+            # A section may stand in the part of the page that a run wrote, or nowhere: a chapter that was not measured.
+            for part in [part for part in (path, written) if part.exists() and heading.search(part.read_text())][:1]:
+                part.write_text(below(heading, part.read_text(), entries))
         elif made.exists():
             notebook = nbformat.read(made, as_version=4)
             for cell in [cell for cell in notebook.cells if heading.search(cell.source)][:1]:

@@ -13,7 +13,19 @@ from ffilab.measure.session import Session
 from ffilab.page import draw
 from ffilab.setup.catalogue import GIL
 from notebooks.arrays import numbers
-from notebooks.arrays.experiment import BUFFER, COPIED, DLPACK, IN_PLACE, PAIR, REFUSED, SHAPES, TOOLS, WAYS_OUT, WRONG
+from notebooks.arrays.experiment import (
+    BUFFER,
+    COPIED,
+    DLPACK,
+    ELEMENTS,
+    IN_PLACE,
+    PAIR,
+    REFUSED,
+    SHAPES,
+    TOOLS,
+    WAYS_OUT,
+    WRONG,
+)
 
 # A colour and a letter for each fate: none is told by its colour alone.
 LOOK = {
@@ -119,3 +131,17 @@ def mixture_table(beside: pd.DataFrame) -> pd.DataFrame:
         }
 
     return draw.summary(chosen(beside, ended="ok"), {"tool": TOOLS}, row, "")
+
+
+def gains(session: Session) -> pd.DataFrame:
+    """What the figure draws: work of two threads over that of one, by the size of their arrays and by build."""
+    found = {
+        (elements, label): numbers_of(session)[f"roots of {elements} elements on {label}: two threads / one"].estimate
+        for label, elements in itertools.product(PAIR, ELEMENTS)
+    }
+    return draw.points(found, "elements", "CPython").dropna()
+
+
+def plot_gains(figure, found: pd.DataFrame) -> None:
+    look = {"xlabel": "work of two threads / work of one", "ylabel": "elements of an array"}
+    draw.intervals(figure, found, "elements", "CPython", line=1.0, **look)

@@ -4,10 +4,11 @@ became of each array. The rules: claims.toml, sentences.toml."""
 from collections.abc import Callable, Collection
 from functools import partial
 
+import numpy as np
 import pandas as pd
 
 from ffilab.judge import statistics
-from ffilab.judge.estimates import Counted, Estimate, Interval, Share
+from ffilab.judge.estimates import Counted, Estimate, Interval, Location, Share
 from ffilab.judge.numbers import Declarations
 from ffilab.judge.processes import chosen
 from ffilab.measure.plan import EMPTY
@@ -99,3 +100,15 @@ def mixtures(rows: pd.DataFrame, tool: str) -> Estimate | str:
     if not len(well):
         return f"{tool} is {NOT_HERE}"
     return Share(int((well.mixed.astype(int) > 0).sum()), len(well))
+
+
+@number(
+    "roots of {elements} elements on {label}: two threads / one",
+    frame="roots by two",
+    two_cores=True,
+    over={"label": e.PAIR, "elements": e.ELEMENTS},
+)
+def two_over_one(rows: pd.DataFrame, label: str, elements: int) -> Location:
+    """Work of two threads over that of one, over processes."""
+    part = chosen(rows, interpreter=label, elements=elements)
+    return Location.of(np.log((part.together / part.alone).to_numpy(float)), log=True)
