@@ -6,6 +6,7 @@ import json
 import math
 import re
 import shutil
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pandas as pd
@@ -95,6 +96,10 @@ def test_what_the_code_answers_is_said_whatever_the_run_can_say(source_tree):
     one, withheld = absent(verdicts.WITHHELD)
     assert one.say.startswith("**The same through `ctypes.CDLL`? No:**")
     assert advice.evidence(one, withheld) == "This run's number is withheld: a control failed."
+    # Also where the entry asks for the number by itself, or only pours it in.
+    (question,) = one.found.questions
+    for found in (replace(one.found, questions=(replace(question, claim=""),)), replace(one.found, questions=())):
+        assert advice.absent(replace(one, found=found), withheld)
     assert advice.evidence(one, absent(verdicts.NO_NUMBER, is_result=False)[1]) == advice.SMOKE
     assert all(advice.is_decided(one, copy) is None for copy in (withheld, absent("")[1], advice.Copy({})))
     *lines, _, last = front.questions(source_tree, advice.Copy({}), "safe").splitlines()

@@ -80,6 +80,8 @@ def test_another_interpreter_refuses_a_module_that_says_nothing(tmp_path):
     python = undeclared(tmp_path, "mine")
     run = ran(python, "-X", "gil=0", "-c", code.format("mine"), cwd=tmp_path)
     assert quoted("ImportError: module mine") in run.stderr
+    # The page of questions names it.
+    assert "does not support loading in subinterpreters" in ran(python_of(GIL), "-c", code.format("numpy")).stderr
 
 
 def test_a_file_for_the_build_with_the_gil_is_not_found_without(tmp_path):

@@ -94,9 +94,10 @@ def evidence(advice: Advice, copy: Copy) -> str:
 
 def absent(advice: Advice, copy: Copy) -> str:
     """Return in a sentence why this copy gives no number; empty if it has all that the entry asks for."""
-    for question in advice.found.questions:
-        part = ledger.part_of(copy.rows.get(question.claim), question.number)
-        if part.get("verdict") == verdicts.WITHHELD:
+    asked = {*(question.number for question in advice.found.questions), *advice.found.poured.values()}
+    for part in [part for row in copy.ledger if row["chapter"] == advice.chapter for part in row["parts"]]:
+        # What the ledger withholds, no page tells.
+        if part["number"] in asked and part["verdict"] == verdicts.WITHHELD:
             return words.translated("This run's number is withheld: {why}.").format(why=draw.plain(part["reason"]))
     if not is_measured(advice.chapter, copy):
         return words.translated(NOT_HERE).format(chapters=advice.chapter)

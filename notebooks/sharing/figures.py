@@ -152,4 +152,6 @@ def said_of(run: dict | None) -> dict[str, str]:
     helped = ", ".join(how for how, _, is_enough in run["cures"] if is_enough)
     said = f"{run['verdict']}: {kinds}" if kinds else run["verdict"]
     ratio = "{:.2f} [{:.2f}, {:.2f}]".format(*run["ratio"])
+    # Where the GIL is on, the two that were compared are processes.
+    ratio = "" if run["verdict"] == "the GIL" else ratio
     return {"it said": f"{said} ({names})" if names else said, RATIO: ratio, "what helped": helped}
