@@ -141,6 +141,12 @@ number(
     cells=[cell(GIL, "cffi API", "no-op"), cell(GIL, e.FLOOR, "no-op")],
 )(if_measured)
 number(
+    "str in, ASCII: pybind11 / PyO3 on {FREE_THREADED}",
+    timed="matrix",
+    make=statistics.ratio,
+    cells=[cell(FREE_THREADED, binding, TEXT) for binding in ("pybind11", "PyO3")],
+)(if_measured)
+number(
     "→ int without the loop: ctypes CDLL / C API",
     timed="matrix",
     make=net_ratio,
