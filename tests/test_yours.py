@@ -330,9 +330,9 @@ COMMANDS = [
 
 @pytest.fixture
 def at_home(tmp_path, monkeypatch, short):
-    """A folder with what the manual speaks of: two environments, a module, a file of benchmarks, a free-threaded build
+    """A folder with what the manual speaks of: environments, a module, a file of benchmarks, a free-threaded build
     on PATH."""
-    for name, label in {"old": GIL, "new": GIL, "bin": FREE_THREADED}.items():
+    for name, label in {"old": GIL, "new": GIL, "myenv": GIL, "bin": FREE_THREADED}.items():
         (tmp_path / name / "bin").mkdir(parents=True)
         (tmp_path / name / "bin" / "python").symlink_to(load(BY_LABEL[label]).python)
     (tmp_path / "bin" / "python3.14t").symlink_to(load(BY_LABEL[FREE_THREADED]).python)
