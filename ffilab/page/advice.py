@@ -94,7 +94,8 @@ def evidence(advice: Advice, copy: Copy) -> str:
 
 def absent(advice: Advice, copy: Copy) -> str:
     """Return in a sentence why this copy gives no number; empty if it has all that the entry asks for."""
-    asked = {*(question.number for question in advice.found.questions), *advice.found.poured.values()}
+    found = advice.found
+    asked = {*(question.number for question in found.questions), *found.poured.values()} if found else set()
     for part in [part for row in copy.ledger if row["chapter"] == advice.chapter for part in row["parts"]]:
         # What the ledger withholds, no page tells.
         if part["number"] in asked and part["verdict"] == verdicts.WITHHELD:
