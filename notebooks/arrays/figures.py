@@ -2,6 +2,7 @@
 
 import itertools
 import textwrap
+from collections.abc import Iterable
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -36,13 +37,19 @@ LOOK = {
 }
 
 
+def by_build(session: Session, name: str, what: str, each: Iterable[str]) -> pd.DataFrame:
+    """What a figure draws: a number of the page on both builds, a row for each of them. name: with places for one of
+    them and for the build."""
+    found = {
+        (one, label): numbers_of(session)[name.format(one, label)].estimate
+        for label, one in itertools.product(PAIR, each)
+    }
+    return draw.points(found, what, "CPython").dropna()
+
+
 def prices(session: Session) -> pd.DataFrame:
     """What the figure draws: ns in, by tool and build."""
-    found = {
-        (tool, label): numbers_of(session)[f"{tool}, in, ns on {label}"].estimate
-        for label, tool in itertools.product(PAIR, TOOLS)
-    }
-    return draw.points(found, "tool", "CPython").dropna()
+    return by_build(session, "{}, in, ns on {}", "tool", TOOLS)
 
 
 def plot_prices(figure, found: pd.DataFrame) -> None:
@@ -135,11 +142,7 @@ def mixture_table(beside: pd.DataFrame) -> pd.DataFrame:
 
 def gains(session: Session) -> pd.DataFrame:
     """What the figure draws: work of two threads over that of one, by the size of their arrays and by build."""
-    found = {
-        (elements, label): numbers_of(session)[f"roots of {elements} elements on {label}: two threads / one"].estimate
-        for label, elements in itertools.product(PAIR, ELEMENTS)
-    }
-    return draw.points(found, "elements", "CPython").dropna()
+    return by_build(session, "roots of {} elements on {}: two threads / one", "elements", ELEMENTS)
 
 
 def plot_gains(figure, found: pd.DataFrame) -> None:
