@@ -151,7 +151,6 @@ def said_of(run: dict | None) -> dict[str, str]:
     names = ", ".join(name for name, _ in run["culprits"])
     helped = ", ".join(how for how, _, is_enough in run["cures"] if is_enough)
     said = f"{run['verdict']}: {kinds}" if kinds else run["verdict"]
-    ratio = "{:.2f} [{:.2f}, {:.2f}]".format(*run["ratio"])
-    # Where the GIL is on, the two that were compared are processes.
-    ratio = "" if run["verdict"] == "the GIL" else ratio
+    # Where all slices were left out, as under the GIL, there is no ratio.
+    ratio = "{:.2f} [{:.2f}, {:.2f}]".format(*run["ratio"]) if run["left_out"] < 1 else ""
     return {"it said": f"{said} ({names})" if names else said, RATIO: ratio, "what helped": helped}
