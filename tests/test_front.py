@@ -25,6 +25,7 @@ from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.boundary import costs
 from tests.helpers.golden_pages import VARIANTS
 from tests.helpers.made_up import matrix_cell
+from tests.helpers.of_chapter import Golden
 from tests.helpers.prose import faults_of_markdown as faults
 from tests.helpers.source_pages import anchors, copy_of, resting
 
@@ -88,7 +89,8 @@ def absent(verdict, is_result=True):
     one = next(one for one in QUESTIONS if one.found.questions[0].claim == "A18")
     part = {"number": one.found.questions[0].number, "verdict": verdict, "reason": "a control failed"}
     row = {"chapter": one.chapter, "parts": [part], "provenance": {"is_result": is_result}}
-    session = SimpleNamespace(budget=SimpleNamespace(is_result=is_result))
+    smoke = SimpleNamespace(budget=SimpleNamespace(is_result=False))
+    session = Golden(one.chapter) if is_result else smoke
     return one, advice.Copy({"A18": row}, {one.chapter: session})
 
 

@@ -6,7 +6,10 @@ import shutil
 
 import pytest
 
+from ffilab.judge import numbers
 from ffilab.judge.claims import declared
+from ffilab.judge.sentences import sentence
+from ffilab.page import advice
 from ffilab.page import contents as chapters_module
 from ffilab.page.contents import FACTS, Chapter, chapters, digests
 from ffilab.page.execute import execute
@@ -140,4 +143,10 @@ def test_what_is_withheld_says_so_at_the_number_and_nowhere_else(disturbed):
     assert texts
     assert not [name for name, text in texts.items() if "(withheld)" in text]
     assert "stayed disturbed" in "".join(shown(notebook))
+    # What no claim asks, but rests on the same, is told by no sentence either, here or on another page.
+    assert [name for name, text in texts.items() if "to say: disturbed, 'calls': " in text]
+    copy = advice.Copy({}, {"loaders": disturbed.session})
+    (number, *_) = [name for name in numbers.numbers_of(disturbed.session) if "noop" in name]
+    one = sentence("one", {"ask": {"number": number, "null": 1.0}, "yes": "More: {value}.", "*": "About {value}."})
+    assert "is withheld: disturbed, 'calls': " in advice.evidence(advice.Advice("loaders", found=one), copy)
     assert not with_banner(disturbed)["loaders"].cells[1].source.startswith(":::")

@@ -143,6 +143,15 @@ def disturbed(session, name: str) -> Check:
     return Check("disturbed", repr(name), session.said(name), not is_most, share, name)
 
 
+@once
+def mostly_disturbed(session) -> dict[str, str]:
+    """What no sentence tells a number of, and why: plans and titles of which most stayed disturbed. Nothing of a smoke
+    test, which says nothing anyhow."""
+    names = (*session.record.titles, *session.plans) if session.budget.is_result else ()
+    checks = [disturbed(session, name) for name in names]
+    return {check.source: check_in_words(check) for check in checks if check.is_off}
+
+
 def repaired(session) -> str:
     """Say in one line what was measured again and what is left out: "12 of 400 processes were measured again, 1 left
     out: other load"."""

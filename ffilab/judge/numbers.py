@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
-from ffilab.judge import groups
+from ffilab.judge import controls, groups
 from ffilab.judge.chapter import numbers_module
 from ffilab.judge.claims import in_words
 from ffilab.judge.estimates import Estimate, Location
@@ -161,6 +161,17 @@ class Numbers:
         # Whoever asks for it rests on what it rests on.
         self.session.reads |= self._made[name].rests_on
         return self._made[name]
+
+    def disturbed(self, name: str) -> str:
+        """Return why no sentence tells this number: most of what it rests on stayed disturbed. Empty if it is told.
+        Raises ValueError if there is no number of this name."""
+        disturbed = controls.mostly_disturbed(self.session)
+        return next((disturbed[source] for source in sorted(self[name].rests_on & set(disturbed))), "")
+
+    def told(self, name: str) -> Number:
+        """Return the number as a sentence tells it: without an estimate where it is disturbed."""
+        why = self.disturbed(name)
+        return replace(self[name], estimate=None, missing=why) if why else self[name]
 
     def _of_sessions(self, name: str, whole: Number) -> Number:
         """Processes of one session are not independent. Of timed plans `statistics.over_units` has seen to that, and

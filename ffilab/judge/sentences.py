@@ -78,7 +78,7 @@ class Question:
 
     def answer(self, session, found: Numbers) -> str | None:
         """The answer of the rule; None if the number is not there, or has no interval."""
-        estimate = found[self.number].estimate
+        estimate = found.told(self.number).estimate
         if estimate is not None and not estimate.interval.is_known:
             estimate = None
         if self.there:
@@ -86,7 +86,7 @@ class Question:
         if estimate is None:
             return None
         if self.than:
-            other = found[self.than].estimate
+            other = found.told(self.than).estimate
             return None if other is None else larger(estimate.interval, other.interval)
         if self.claim:
             return ledger.sides(session, self.size)[self.claim, self.number]
@@ -155,13 +155,14 @@ class Said(Mapping[str, str]):
         if with_own and any(others.get(alias) == NOTHING for alias in re.findall(r"\{(\w+)", form)):
             # In the middle of a sentence it would say nothing, badly.
             return self._nothing(sentence)
-        poured = {alias: Poured(self._numbers[name]) for alias, name in sentence.poured.items() if alias not in others}
+        own = {alias: name for alias, name in sentence.poured.items() if alias not in others}
+        poured = {alias: Poured(self._numbers.told(name)) for alias, name in own.items()}
         return form.format(**poured, **{alias: Text(sentences_of) for alias, sentences_of in others.items()})
 
     def _nothing(self, sentence: Sentence) -> str:
         """That too little was measured; by itself, and not in the middle of another sentence, with the reason that a
         number has."""
-        missing = (self._numbers[question.number].missing for question in sentence.questions)
+        missing = (self._numbers.told(question.number).missing for question in sentence.questions)
         why = next((one for one in missing if one and one != numbers.NOT_MEASURED), "")
         return f"{NOTHING[:-1]}: {why.rstrip('.')}." if why and not sentence.part else NOTHING
 

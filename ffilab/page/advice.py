@@ -96,13 +96,18 @@ def absent(advice: Advice, copy: Copy) -> str:
     """Return in a sentence why this copy gives no number; empty if it has all that the entry asks for."""
     found = advice.found
     asked = {*(question.number for question in found.questions), *found.poured.values()} if found else set()
-    for part in [part for row in copy.ledger if row["chapter"] == advice.chapter for part in row["parts"]]:
-        # What the ledger withholds, no page tells.
-        if part["number"] in asked and part["verdict"] == verdicts.WITHHELD:
-            return words.translated("This run's number is withheld: {why}.").format(why=draw.plain(part["reason"]))
-    if not is_measured(advice.chapter, copy):
-        return words.translated(NOT_HERE).format(chapters=advice.chapter)
-    return "" if copy.sessions[advice.chapter].budget.is_result else words.translated(SMOKE)
+    # What the ledger withholds, no page tells, nor what most of stayed disturbed.
+    parts = [part for row in copy.ledger if row["chapter"] == advice.chapter for part in row["parts"]]
+    reasons = [part["reason"] for part in parts if part["number"] in asked and part["verdict"] == verdicts.WITHHELD]
+    if not reasons:
+        if not is_measured(advice.chapter, copy):
+            return words.translated(NOT_HERE).format(chapters=advice.chapter)
+        session = copy.sessions[advice.chapter]
+        if not session.budget.is_result:
+            return words.translated(SMOKE)
+        reasons = list(filter(None, map(numbers.numbers_of(session).disturbed, sorted(asked))))
+    withheld = words.translated("This run's number is withheld: {why}.")
+    return withheld.format(why=draw.plain(reasons[0])) if reasons else ""
 
 
 def is_measured(chapter: str, copy: Copy) -> bool:
@@ -135,7 +140,7 @@ def _answers(asked: Sentence, chapter: str, copy: Copy) -> tuple[str | None, ...
 def _poured(asked: Sentence, chapter: str, copy: Copy, **further: str) -> str:
     form = asked.form(_answers(asked, chapter, copy))
     found = numbers.numbers_of(copy.sessions[chapter])
-    values = {alias: Poured(found[name]) for alias, name in asked.poured.items()}
+    values = {alias: Poured(found.told(name)) for alias, name in asked.poured.items()}
     return (asked.few if form is None else form).format(**values, **further)
 
 
