@@ -46,6 +46,12 @@ def test_a_part_is_made_where_nothing_was_measured(source_tree, name):
     assert made(source_tree, "", name, advice.Copy({})).strip()
 
 
+def test_the_pages_say_where_to_clone_the_book(source_tree, monkeypatch):
+    assert "git clone" not in made(source_tree, "", "get_it", advice.Copy({}))
+    monkeypatch.setenv("ADDRESS", "https://code.example/somebody/book")
+    assert "git clone https://code.example/somebody/book book\n" in made(source_tree, "", "get_it", advice.Copy({}))
+
+
 def test_every_part_is_written_and_every_page_finds_what_it_includes(source_tree):
     parts.write(source_tree, advice.Copy({}))
     root = Path(__file__).parent.parent / "book"

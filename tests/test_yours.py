@@ -363,7 +363,8 @@ def test_the_python_of_the_manual_runs(at_home, capsys):
 
 
 def test_the_example_is_measured_and_its_page_says_what_came_out(tmp_path, monkeypatch, short):
-    monkeypatch.setattr(worked_example, "RECORD", tmp_path / "ways.jsonl")
+    monkeypatch.setattr(worked_example, "RECORDS", tmp_path)
+    monkeypatch.setattr(worked_example, "SHOWN", tmp_path / "shown" / "ways.jsonl")
     assert "was not measured in this copy" in worked_example.page()
     worked_example.measure("smoke")
     assert "bench_from_buffer" in worked_example.page()

@@ -61,6 +61,8 @@ def book(
                 failures |= run(part, lambda chapter: execute(chapter, budget, source), left, early=False)
         if source is None and only is None:
             worked_example.measure(budget)
+        elif source is not None:
+            worked_example.show(source)
         if any(chapter.is_executed for chapter in chapters()):
             render.render()
     if only is not None and not failures:

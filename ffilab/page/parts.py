@@ -4,6 +4,7 @@ Each is a function of the assembled source tree, in which sections are looked up
 what this copy of the book found.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from ffilab.page.chapter import left_out
 from ffilab.page.contents import Chapter, chapters
 from ffilab.page.fold import LANGUAGES
 from ffilab.page.templates import filled
+from ffilab.run import settings
 from ffilab.run.budget import BUDGETS
 from ffilab.run.paths import ROOT
 from ffilab.run.progress import minutes
@@ -69,6 +71,14 @@ def minutes_page(sessions: Mapping[str, Session | None]) -> str:
     return filled("minutes.md", spent=spent, minutes=minutes)
 
 
+def get_it_page() -> str:
+    """Say where the book comes from: the address that ADDRESS names."""
+    address = os.environ.get(settings.ADDRESS)
+    if not address:
+        return "Clone the book with git, from the address that whoever gave you these pages names.\n"
+    return f"```sh\ngit clone {address} book\ncd book\n```\n"
+
+
 def run_it_page() -> str:
     """What the README says of setting up and measuring all of it."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -88,6 +98,7 @@ PARTS: dict[str, Part] = {
     "coverage": lambda tree, copy: evidence.coverage_page(
         *map(evidence.kept_evidence, ("sessions", "calibration", "coverage", "levels"))
     ),
+    "get_it": lambda tree, copy: get_it_page(),
     "instructors": lambda tree, copy: lessons.notes_page(in_order()),
     "interpreters": lambda tree, copy: interpreters_page(),
     "ledger": lambda tree, copy: ledger_page.page(copy.ledger, tree),

@@ -1,15 +1,20 @@
 """The worked example of the page *Yours*: measured when the book is, and read from its record."""
 
+import shutil
 import sys
+from pathlib import Path
 
+from ffilab.measure.foreign import check
 from ffilab.run.errors import UserError
-from ffilab.run.paths import RECORDS, ROOT
+from ffilab.run.paths import EXECUTED, RECORDS, ROOT
 from ffilab.run.progress import say
 from ffilab.setup.catalogue import GIL
 from ffilab.yours.result import Result
 
 EXAMPLE = ROOT / "ffilab" / "yours" / "example.py"
-RECORD = RECORDS / "yours" / "ways.jsonl"
+RECORD = Path("yours", "ways.jsonl")
+# The record that the page shows: measured with this book, or among those that its pages were made from.
+SHOWN = EXECUTED / RECORD
 SECONDS = {"smoke": 0, "room": 10, "quick": 30, "full": 120}
 
 
@@ -25,12 +30,24 @@ def measure(budget: str) -> None:
     except UserError as error:
         say(f"  the example of `ffilab time` was not measured: {error}")
         return
-    RECORD.parent.mkdir(parents=True, exist_ok=True)
-    result.save(RECORD)
+    (RECORDS / RECORD).parent.mkdir(parents=True, exist_ok=True)
+    result.save(RECORDS / RECORD)
+    show(RECORDS)
+
+
+def show(records: Path) -> None:
+    """Show the example of a folder of records, if it holds one. Raises UserError if it is damaged."""
+    if (records / RECORD).exists():
+        check(records / RECORD)
+        SHOWN.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(records / RECORD, SHOWN)
 
 
 def page() -> str:
     """What came out, for the page to include."""
-    if not RECORD.exists():
+    if not SHOWN.exists():
         return "The example was not measured in this copy of the book.\n"
-    return f"When this book was made, the example was measured with it:\n\n```text\n{Result.read(RECORD)}\n```\n"
+    result = Result.read(SHOWN)
+    machine = result.record.run["machine"]
+    where = f"{machine['cpu']}, {machine['cores']} cores, {machine['date'][:10]}"
+    return f"This came out when it was measured for these pages ({where}):\n\n```text\n{result}\n```\n"
