@@ -75,6 +75,16 @@ def test_a_result_without_a_restype_is_cut_to_an_int():
     assert ran(python_of(GIL), "-c", name + asked).stdout == "True\n"
 
 
+def test_the_allocator_prints_what_it_holds_with_the_gil_and_zeros_without():
+    assert "prints zeros" in SYMPTOMS["Memory grows"]
+    told = {
+        label: ran(python_of(label), "-c", "import sys; sys._debugmallocstats()").stderr
+        for label in (GIL, FREE_THREADED)
+    }
+    assert re.search(r"^\s+\d+ +\d+ +\d+ +[1-9]\d* ", told[GIL], re.M)
+    assert "Allocated Bytes: 0\n" in told[FREE_THREADED]
+
+
 def test_another_interpreter_refuses_a_module_that_says_nothing(tmp_path):
     code = "from concurrent.interpreters import create; create().exec('import {}')"
     python = undeclared(tmp_path, "mine")
