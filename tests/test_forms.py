@@ -28,6 +28,9 @@ class Moved(dict):
     def __missing__(self, name):
         return self._numbers[name]
 
+    def told(self, name):
+        return self[name]
+
 
 def moved(rule: Side, away: float) -> Location:
     """An estimate that lies so far from the rule's null, in smallest effects of interest."""

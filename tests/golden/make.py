@@ -21,6 +21,8 @@ from ffilab.judge import claims
 from ffilab.measure.foreign import find
 from ffilab.measure.record import MAIN
 from ffilab.run.errors import UserError
+from ffilab.run.paths import ROOT
+from ffilab.yours.worked_example import RECORD
 
 HERE = Path(__file__).parent
 RESTARTS, BLOCKS, ROUNDS = 4, 3, 4
@@ -77,7 +79,17 @@ def cut(lines: list[dict]) -> list[dict]:
     return kept
 
 
+def write_cut(path: Path, target: Path) -> None:
+    lines = cut([json.loads(line) for line in path.read_text().splitlines()])
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # Where a reader's file lies.
+    target.write_text(text.replace(str(ROOT), ""))
+
+
 def make(records: Path, folder: Path) -> None:
+    if (records / RECORD).exists():
+        write_cut(records / RECORD, folder / RECORD)
     for chapter in claims.chapter_names():
         try:
             source, target = find(records, chapter), folder / chapter
@@ -88,8 +100,7 @@ def make(records: Path, folder: Path) -> None:
         for old in target.glob("*.jsonl"):
             old.unlink()
         for path in sorted(source.glob("*.jsonl")):
-            lines = cut([json.loads(line) for line in path.read_text().splitlines()])
-            (target / path.name).write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+            write_cut(path, target / path.name)
         size = sum(path.stat().st_size for path in target.iterdir())
         print(f"{chapter}: {size / 1024:.0f} KiB, from {source.name}/{MAIN}")
 
