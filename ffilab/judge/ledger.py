@@ -207,9 +207,8 @@ def trusted(rows: list[dict]) -> str:
     limits = [basis.qualifier(row["provenance"]["rests_on"]) for row in rows if "rests_on" in row["provenance"]]
     alone, limit = sum(map(bool, limits)), max(limits, default="")
     return (
-        f"{answered} parts and sizes are answered, each at the level of its interval, {LEVEL:.0%}: "
-        f"expect at most {expected_wrong(rows):.1f} wrong answers among them, as far as the intervals cover what they "
-        "say." + (f" {alone} verdicts are {limit}." if alone else "")
+        f"{answered} parts and sizes are answered, each by an interval of {LEVEL:.0%} or a count: if the intervals "
+        f"keep their promise, at most {expected_wrong(rows):.1f} of these answers are wrong by chance." + (f" {alone} verdicts are {limit}." if alone else "")
     )
 
 

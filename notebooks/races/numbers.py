@@ -115,9 +115,7 @@ STATEMENTS = {"label": PAIR, "statement": e.STATEMENTS}
 
 @number("bad runs: {statement}, {label}", frame="total += 1", over=STATEMENTS)
 def bad_statements(runs: pd.DataFrame, label: str, statement: str) -> Share | None:
-    # Without the GIL nobody waits for a switch interval.
-    interval = {"interval": "1 µs"} if label == GIL else {}
-    return bad(runs, "lost", interpreter=label, statement=statement, **interval)
+    return bad(runs, "lost", interpreter=label, statement=statement, interval="1 µs")
 
 
 @number("rounds that are hit in a window of 10 µs, less those in one of 1 µs", frame=WINDOW)
