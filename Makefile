@@ -5,8 +5,8 @@
 # NAME=loaders                           the chapter of `make chapter`, `make more` and `make lab`
 # FROM=folder or bundle                  make pages from these records instead of measuring
 # Pass variables through the environment unexpanded.
-$(foreach name,KERNELS BUDGET FROM NAME ADDRESS A B HOSTS,$(eval override $(name) := $$(value $(name))))
-export KERNELS BUDGET FROM NAME ADDRESS A B HOSTS
+$(foreach name,KERNELS BUDGET FROM NAME A B HOSTS,$(eval override $(name) := $$(value $(name))))
+export KERNELS BUDGET FROM NAME A B HOSTS
 # Without a shell in between, which would keep the signals that end a run for itself.
 run = @exec python3 ffilab/bootstrap.py
 

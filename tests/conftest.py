@@ -25,7 +25,7 @@ os.makedirs(os.environ["FFILAB_BUILD"])
 os.environ["BUDGET"] = "smoke"
 # A shell that starts us in the background has SIGINT ignored; the tests send it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-for name in ("FFILAB_TOLD", "LANGUAGE", "ADDRESS"):
+for name in ("FFILAB_TOLD", "LANGUAGE"):
     os.environ.pop(name, None)
 
 from ffilab.judge.claims import chapter_names

@@ -237,8 +237,10 @@ def test_a_failed_calibration_leaves_no_number_of_two_threads_and_all_others():
 
 @pytest.mark.parametrize("name", ["atomic increment", "PyMutex", "critical section, recursive entry"])
 def test_others_get_in_between_two_steps_unless_the_whole_loop_is_locked(name):
-    found = result_of(FREE_THREADED, exercise.in_between, {**FOLDER, "name": name, "loops": 5_000_000})
-    assert bool(found["in_between"]) == ("recursive" not in name)
+    given, unlocked = {**FOLDER, "name": name, "loops": 5_000_000}, "recursive" not in name
+    # Beside other load one process may have no luck.
+    tries = (result_of(FREE_THREADED, exercise.in_between, given)["in_between"] for _ in range(5 if unlocked else 1))
+    assert any(tries) == unlocked
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,8 @@ def made(tree: Path, language: str, name: str, copy: advice.Copy) -> str:
 
 @pytest.fixture(autouse=True)
 def nothing_executed(monkeypatch):
-    """Whatever other tests left."""
+    """Whatever other tests left, and wherever this clone is from."""
+    monkeypatch.setattr(parts, "origin", lambda: "")
     monkeypatch.setattr(Chapter, "is_executed", False)
     monkeypatch.setattr(Chapter, "facts", {})
 
@@ -46,10 +47,9 @@ def test_a_part_is_made_where_nothing_was_measured(source_tree, name):
     assert made(source_tree, "", name, advice.Copy({})).strip()
 
 
-def test_the_pages_say_where_to_clone_the_book(source_tree, monkeypatch):
-    assert "git clone" not in made(source_tree, "", "get_it", advice.Copy({}))
-    monkeypatch.setenv("ADDRESS", "https://code.example/somebody/book")
-    assert "git clone https://code.example/somebody/book book\n" in made(source_tree, "", "get_it", advice.Copy({}))
+def test_the_pages_say_where_to_clone_the_book():
+    assert "git clone" not in parts.get_it_page("")
+    assert "git clone https://code.example/book book\n" in parts.get_it_page("https://code.example/book")
 
 
 def test_every_part_is_written_and_every_page_finds_what_it_includes(source_tree):

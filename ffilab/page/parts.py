@@ -4,7 +4,6 @@ Each is a function of the assembled source tree, in which sections are looked up
 what this copy of the book found.
 """
 
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -27,7 +26,7 @@ from ffilab.page.chapter import left_out
 from ffilab.page.contents import Chapter, chapters
 from ffilab.page.fold import LANGUAGES
 from ffilab.page.templates import filled
-from ffilab.run import settings
+from ffilab.run import system
 from ffilab.run.budget import BUDGETS
 from ffilab.run.paths import ROOT
 from ffilab.run.progress import minutes
@@ -71,9 +70,15 @@ def minutes_page(sessions: Mapping[str, Session | None]) -> str:
     return filled("minutes.md", spent=spent, minutes=minutes)
 
 
-def get_it_page() -> str:
-    """Say where the book comes from: the address that ADDRESS names."""
-    address = os.environ.get(settings.ADDRESS)
+def origin() -> str:
+    """Return the public address that this clone came from; empty if it came from elsewhere, such as a folder."""
+    address = system.output("git", "-C", str(ROOT), "config", "--get", "remote.origin.url") or ""
+    # Without a name or a token of whoever cloned it.
+    return address if address.startswith("https://") and "@" not in address else ""
+
+
+def get_it_page(address: str) -> str:
+    """Say how to clone the book from this address; without one, whom to ask."""
     if not address:
         return "Clone the book with git, from the address that whoever gave you these pages names.\n"
     return f"```sh\ngit clone {address} book\ncd book\n```\n"
@@ -98,7 +103,7 @@ PARTS: dict[str, Part] = {
     "coverage": lambda tree, copy: evidence.coverage_page(
         *map(evidence.kept_evidence, ("sessions", "calibration", "coverage", "levels"))
     ),
-    "get_it": lambda tree, copy: get_it_page(),
+    "get_it": lambda tree, copy: get_it_page(origin()),
     "instructors": lambda tree, copy: lessons.notes_page(in_order()),
     "interpreters": lambda tree, copy: interpreters_page(),
     "ledger": lambda tree, copy: ledger_page.page(copy.ledger, tree),

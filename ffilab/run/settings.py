@@ -9,8 +9,6 @@ from ffilab import bootstrap
 KERNELS = "KERNELS"
 BUDGET = "BUDGET"
 FROM = "FROM"
-# Where readers of the pages clone the book.
-ADDRESS = "ADDRESS"
 # As gettext has it: languages for the sentences that a run chooses, the first choice first, `zh_TW:en`.
 LANGUAGE = "LANGUAGE"
 # Another folder than `_build`, for tests.
