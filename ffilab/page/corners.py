@@ -61,6 +61,8 @@ def table(rows: list[dict]) -> list[dict]:
         part = ledger.part_of(row, corner.number)
         untested = SHOWN if corner.page else NOT_TESTED
         look, sign, words = SAID[part.get("verdict", NO_NUMBER)] if corner.claim else untested
+        # Its claim may have no verdict, as a warning has none.
+        words += ", beside the claim" * (part.get("experiment") == "beside")
         words += " (page is stale)" * bool(row.get("stale"))
         shown.append(
             {"corner": corner, "look": look, "sign": sign, "words": words, "why": (part or row).get("reason", "")}
