@@ -208,7 +208,7 @@ def trusted(rows: list[dict]) -> str:
     alone, limit = sum(map(bool, limits)), max(limits, default="")
     return (
         f"{answered} parts and sizes are answered, each by an interval of {LEVEL:.0%} or a count: if the intervals "
-        f"keep their promise, at most {expected_wrong(rows):.1f} of these answers are wrong by chance."
+        f"keep their promise, {expected_wrong(rows):.1f} of these answers at most are wrong by chance, on average."
         + (f" {alone} verdicts are {limit}." if alone else "")
     )
 
