@@ -120,8 +120,10 @@ def everything(session) -> list[Check]:
 
 def checks(session) -> list[Check | Control]:
     """What every session is asked."""
-    found = [disturbed(session, name) for name in (*session.record.titles, *session.plans)]
-    return [*found, *(check for name in session.plans for check in of_record(name, session.timed(name)))]
+    return [
+        *disturbances(session),
+        *(check for name in session.plans for check in of_record(name, session.timed(name))),
+    ]
 
 
 def of_record(name: str, record: Record) -> list[Check | Control]:
@@ -144,11 +146,16 @@ def disturbed(session, name: str) -> Check:
 
 
 @once
+def disturbances(session) -> list[Check]:
+    """What was disturbed of every experiment and every plan."""
+    return [disturbed(session, name) for name in (*session.record.titles, *session.plans)]
+
+
+@once
 def mostly_disturbed(session) -> dict[str, str]:
     """What no sentence tells a number of, and why: plans and titles of which most stayed disturbed. Nothing of a smoke
     test, which says nothing anyhow."""
-    names = (*session.record.titles, *session.plans) if session.budget.is_result else ()
-    checks = [disturbed(session, name) for name in names]
+    checks = disturbances(session) if session.budget.is_result else []
     return {check.source: check_in_words(check) for check in checks if check.is_off}
 
 

@@ -99,15 +99,16 @@ def absent(advice: Advice, copy: Copy) -> str:
     # What the ledger withholds, no page tells, nor what most of stayed disturbed.
     parts = [part for row in copy.ledger if row["chapter"] == advice.chapter for part in row["parts"]]
     reasons = [part["reason"] for part in parts if part["number"] in asked and part["verdict"] == verdicts.WITHHELD]
-    if not reasons:
-        if not is_measured(advice.chapter, copy):
-            return words.translated(NOT_HERE).format(chapters=advice.chapter)
-        session = copy.sessions[advice.chapter]
-        if not session.budget.is_result:
-            return words.translated(SMOKE)
-        reasons = list(filter(None, map(numbers.numbers_of(session).disturbed, sorted(asked))))
     withheld = words.translated("This run's number is withheld: {why}.")
-    return withheld.format(why=draw.plain(reasons[0])) if reasons else ""
+    if reasons:
+        return withheld.format(why=draw.plain(reasons[0]))
+    if not is_measured(advice.chapter, copy):
+        return words.translated(NOT_HERE).format(chapters=advice.chapter)
+    session = copy.sessions[advice.chapter]
+    if not session.budget.is_result:
+        return words.translated(SMOKE)
+    why = next(filter(None, map(numbers.numbers_of(session).disturbed, sorted(asked))), "")
+    return withheld.format(why=draw.plain(why)) if why else ""
 
 
 def is_measured(chapter: str, copy: Copy) -> bool:
