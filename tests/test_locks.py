@@ -2,12 +2,13 @@
 
 import re
 import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from ffilab.measure.case import program
-from ffilab.run.paths import NATIVE, ROOT
+from ffilab.run.paths import BY_PRODUCTS, NATIVE, ROOT
 from ffilab.setup import installed
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from studies.compiled import compiled
@@ -63,6 +64,12 @@ def instrumented():
     return compiled("tsan", "--with-thread-sanitizer")
 
 
+def packages_of_the_lock() -> str:
+    """The folder of what the other CPython does not have: the tools, pytest, setuptools."""
+    (folder,) = Path(installed.load(BY_LABEL[FREE_THREADED]).python).parents[1].glob("lib/python*/site-packages")
+    return str(folder)
+
+
 def sanitized(tool, folder, instrumented, changed=lambda text: text):
     """How the page's commands end for a tool, and their errors."""
     shutil.copytree(LOCKS, folder / "locks")
@@ -70,9 +77,7 @@ def sanitized(tool, folder, instrumented, changed=lambda text: text):
     source.write_text(changed(source.read_text()))
     (folder / "cpython").symlink_to(instrumented)
     environment = for_reproducers(installed.load(BY_LABEL[FREE_THREADED]).python, folder / "cargo")
-    # The tools' own packages, which the other CPython does not have.
-    (packages,) = Path(installed.load(BY_LABEL[FREE_THREADED]).python).parents[1].glob("lib/python*/site-packages")
-    environment |= {"HOME": str(folder), "PYTHONPATH": str(packages)}
+    environment |= {"HOME": str(folder), "PYTHONPATH": packages_of_the_lock()}
     command = ["sh", "-ec", 'cd "$0" && cp ../try_it.py . && . ../sanitized.sh', folder / "locks" / tool]
     ended, out, error = program(command, 600, environment, memory_bytes=None)
     return ended, out + error
@@ -91,3 +96,26 @@ def test_threadsanitizer_misses_a_lock_that_is_not_there(tmp_path, instrumented)
     ended, said = sanitized("c", tmp_path, instrumented, lambda text: re.sub(r" +PyMutex_\w+\(&lock\);.*\n", "", text))
     assert ended == "exit code 66", said
     assert re.search(r"SUMMARY: ThreadSanitizer: data race .* in enter", said), said
+
+
+def checklist_of_threadsanitizer() -> str:
+    """The commands of the checklist that compile and try an extension, as a shell takes them."""
+    checks = tomllib.loads((ROOT / "book" / "free_threading.toml").read_text())["check"]
+    (commands,) = (check["after"] for check in checks if "thread-sanitizer" in check.get("after", ""))
+    return re.sub("^[$] ", "", commands[commands.index("$ ~/cpython/python") :], flags=re.MULTILINE)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("function", "ended"), [("ticket", "ok"), ("unsafe_ticket", "exit code 66")])
+def test_the_checklist_finds_a_race_in_an_extension(function, ended, tmp_path, instrumented):
+    """As it has them, in a home of its own; what they install are the packages of the lock."""
+    shutil.copytree(NATIVE / "races", tmp_path / "races", ignore=shutil.ignore_patterns(*BY_PRODUCTS))
+    (tests := tmp_path / "races" / "shared_state" / "tests").mkdir()
+    text = f"import shared_state\n\n\ndef test_it():\n    [shared_state.{function}() for _ in range(1000)]\n"
+    (tests / "test_it.py").write_text(text)
+    (tmp_path / "cpython").symlink_to(instrumented)
+    command = ["bash", "-ec", f'cd "$0"; {checklist_of_threadsanitizer()}', tests.parent]
+    environment = {"HOME": str(tmp_path), "PYTHONPATH": packages_of_the_lock(), "PIP_NO_INDEX": "1"}
+    finished, out, error = program(command, 900, environment, memory_bytes=None)
+    assert finished == ended, out + error
+    assert ("data race" in out + error) == (function == "unsafe_ticket")
