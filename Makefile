@@ -5,8 +5,8 @@
 # NAME=loaders                           the chapter of `make chapter`, `make more` and `make lab`
 # FROM=folder or bundle                  make pages from these records instead of measuring
 # Pass variables through the environment unexpanded.
-$(foreach name,KERNELS BUDGET FROM NAME A B HOSTS,$(eval override $(name) := $$(value $(name))))
-export KERNELS BUDGET FROM NAME A B HOSTS
+$(foreach name,KERNELS BUDGET FROM NAME A B HOSTS LISTEN,$(eval override $(name) := $$(value $(name))))
+export KERNELS BUDGET FROM NAME A B HOSTS LISTEN
 # Without a shell in between, which would keep the signals that end a run for itself.
 run = @exec python3 ffilab/bootstrap.py
 
@@ -35,7 +35,7 @@ pack:     # what was measured here in one file to be given away: records, ledger
 	$(run) pack
 atlas:    # one page of the packs of many machines (FROM="folder or files")
 	$(run) atlas
-fleet:    # measure on other machines over SSH, then make their atlas (HOSTS="user@one user@two")
+fleet:    # measure on other machines over SSH, then make their atlas (HOSTS="user@one user@two" LISTEN=192.168.1.5)
 	$(run) fleet
 ready:    # for a workshop: fetch and build all, prove it without a network, write _build/room for others (who say FROM=that)
 	$(run) ready

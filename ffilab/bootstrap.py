@@ -120,15 +120,15 @@ def take_from(folder):
     """Let pip, uv and cargo take everything from a folder that `make ready` wrote, and ask no network. Raises Stop."""
     folder = Path(folder).resolve()
     try:
-        made_on = json.loads((folder / KIND).read_text())
+        made_on = dict(json.loads((folder / KIND).read_text()))
         sums = [line.split("  ", 1) for line in (folder / "SHA256SUMS").read_text().splitlines()]
         damaged = [name for digest, name in sums if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest]
-    except (OSError, ValueError) as error:
+    except (OSError, TypeError, ValueError) as error:
         raise Stop(f"FROM is {folder}, which is no folder that `make ready` wrote ({error}): copy it again.") from None
     if damaged:
         raise Stop(f"{folder / damaged[0]} is not as `make ready` wrote it: copy the folder again.")
     if made_on != kind():
-        made, here = (" ".join(facts.values()) for facts in (made_on, kind()))
+        made, here = (" ".join(map(str, facts.values())) for facts in (made_on, kind()))
         raise Stop(
             f"{folder} serves machines with {made} (system, processor, python3), and this one has {here}: "
             "run `make ready` without FROM, with a connection."

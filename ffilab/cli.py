@@ -263,7 +263,7 @@ def atlas(source):
 @click.option(
     "--scheduler", default="", help="Address of a Dask scheduler that is there: its workers are the machines."
 )
-@click.option("--listen", default="127.0.0.1", show_default=True, help="Address of this machine that the others reach.")
+@click.option("--listen", envvar="LISTEN", default="127.0.0.1", show_default=True, help="Our address for the others.")
 @click.option("--ssh-config", default="", help="Instead of ~/.ssh/config.")
 @click.option("--chapter", envvar="NAME", default="", help="One chapter instead of the book.")
 @kernels_option

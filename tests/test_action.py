@@ -62,6 +62,26 @@ def test_a_slower_change_fails_with_a_table(repository, tmp_path):
     assert re.search(r"^\| `change` \| .* \| \d", summary.read_text(), re.M), summary.read_text()
 
 
+@pytest.mark.full
+def test_the_steps_of_the_workflow_pack_a_run_and_make_the_atlas(tmp_path):
+    """In a clean clone, on small stored records in place of a run: setting up, testing and measuring are tried elsewhere."""
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "machines.yml").read_text())["jobs"]
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "-q", ROOT, clone], check=True)
+    (clone / ".venv").symlink_to(ROOT / ".venv")
+    golden = {"FROM": str(ROOT / "tests" / "golden"), "CALLED": "a code host's runner"}
+    for job, given in (("measure", golden), ("atlas", {})):
+        for step in jobs[job]["steps"]:
+            command = step.get("run", "")
+            if command and not re.match("sudo|make (test|book)$", command):
+                run = ran("bash", "-ec", command, cwd=clone, env=clean_environment(**given))
+                assert run.returncode == 0, run.stdout + run.stderr
+        if job == "measure":
+            # As the runners hand it over.
+            (clone / "_build" / "packs").rename(clone / "packs")
+    assert "a code host" in (clone / "site" / "atlas" / "book" / "atlas.html").read_text()
+
+
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
 def test_a_workflow_pins_what_it_uses_and_asks_for_few_rights(path):
     """A tag may be moved, a hash may not; and only what publishes may write, and there nothing but pages."""

@@ -5,6 +5,7 @@ import csv
 import functools
 import json
 import math
+import os
 import re
 
 import numpy as np
@@ -45,19 +46,22 @@ def combined(measurements):
     return model.combined(*zip(*measurements))
 
 
-def coverage(rng, machines, between, rounds, **how):
-    """How often the interval of the mean held the mean, and the prediction interval the truth of one machine more."""
+def coverage(rng, machines, between, rounds, has_errors=True, **how):
+    """How often the interval of the mean held the mean, and the prediction interval what one machine more measured."""
     of_mean = of_next = 0
     for _ in range(rounds):
-        *truths, further = rng.normal(0.1, between, machines + 1)
-        found = combined([measured(rng, truth, **how) for truth in truths])
-        of_mean += not found.mean.excludes(math.exp(0.1))
-        of_next += not found.next_machine.excludes(math.exp(further))
+        *found, further = [measured(rng, truth, **how) for truth in rng.normal(0.1, between, machines + 1)]
+        said = combined([(interval, error if has_errors else None) for interval, error in found])
+        of_mean += not said.mean.excludes(math.exp(0.1))
+        of_next += not said.next_machine.excludes(further[0].value)
     return of_mean / rounds, of_next / rounds
 
 
-def test_one_machine_more_lies_where_it_is_expected():
-    of_mean, of_next = coverage(np.random.default_rng(1), 8, 0.1, 150)
+@pytest.mark.parametrize("between", [0.01, 0.1])
+@pytest.mark.parametrize("has_errors", [True, False])
+def test_one_machine_more_lies_where_it_is_expected(between, has_errors):
+    """Also where machines differ by less than they were measured to, which looks like not at all."""
+    of_mean, of_next = coverage(np.random.default_rng(1), 8, between, 150, has_errors)
     # Three standard errors of a share of 150.
     assert of_mean > LEVEL - 0.035
     assert of_next > PREDICTION_LEVEL - 0.055
@@ -65,14 +69,15 @@ def test_one_machine_more_lies_where_it_is_expected():
 
 @pytest.mark.full
 @pytest.mark.parametrize("machines", [3, 5, 10, 30])
-@pytest.mark.parametrize("between", [0.02, 0.2])
+@pytest.mark.parametrize("between", [0.005, 0.01, 0.02, 0.2])
 @pytest.mark.parametrize("layouts", [5, 18])
-def test_the_intervals_hold_as_often_as_they_say(machines, between, layouts):
-    """Of few layouts an error is not well known itself, which costs a hundredth or two."""
-    rng = np.random.default_rng(machines)
-    of_mean, of_next = coverage(rng, machines, between, 400, layouts=layouts)
-    assert of_mean > LEVEL - 0.035
-    assert of_next > PREDICTION_LEVEL - 0.045
+@pytest.mark.parametrize("has_errors", [True, False])
+def test_the_intervals_hold_as_often_as_they_say(machines, between, layouts, has_errors):
+    """Within three standard errors of a share of 400. Of few layouts an error is not well known itself, which costs the
+    mean of many machines some hundredths."""
+    of_mean, of_next = coverage(np.random.default_rng(machines), machines, between, 400, has_errors, layouts=layouts)
+    assert of_mean > LEVEL - (0.08 if layouts < 10 else 0.02)
+    assert of_next > PREDICTION_LEVEL - 0.033
 
 
 def test_what_is_put_in_comes_out():
@@ -91,7 +96,9 @@ def test_machines_that_agree_leave_nothing_between_them():
     found = combined(machines)
     # Less than each was measured to.
     assert found.between < min(error for _, error in machines) * 2
-    assert found.next_machine.reach < min(interval.reach for interval, _ in machines)
+    # What is left is hardly more than the error of one more measurement.
+    typical = float(np.median([error for _, error in machines]))
+    assert 1.9 * typical < math.log(found.next_machine.reach) / 2 < 3 * typical
 
 
 def test_two_machines_say_nothing_of_a_third():
@@ -103,7 +110,11 @@ def test_two_machines_say_nothing_of_a_third():
 
 
 @pytest.mark.parametrize(
-    "interval", [(1.0, math.nan, math.nan), (1.0, 1.0, 1.0), (1.0, 0.0, 2.0), (1.0, 0.5, math.inf), (-1.0, -2.0, 3.0)]
+    "interval",
+    [
+        *[(1.0, math.nan, math.nan), (1.0, 1.0, 1.0), (1.0, 0.0, 2.0), (1.0, 0.5, math.inf), (-1.0, -2.0, 3.0)],
+        *[(1e-300, 0.9e-300, 1.1e-300), (100.0, 1.0, 2.0)],
+    ],
 )
 def test_what_is_no_ratio_with_an_interval_is_left_out(interval):
     assert not model.has_bounds(Interval(*interval))
@@ -153,7 +164,7 @@ def atlas_of(paths):
     return tables.Atlas.of([pack.opened(path) for path in paths], [])
 
 
-def test_the_ratio_of_a_claim_over_machines(five):
+def test_the_ratio_of_a_claim_over_machines(five, tmp_path):
     atlas = atlas_of(five)
     (ratio,) = [one for one in tables.ratios(atlas) if one.claim.id == CLAIM]
     assert [one.value for one in ratio.found.values()] == [1.2, 1.25, 1.15, 1.22, 0.9]
@@ -162,12 +173,9 @@ def test_the_ratio_of_a_claim_over_machines(five):
     assert row["machines"] == 5
     # One of five on the other side: nothing is certain of the next one.
     assert row["next machine says"] == "open"
-    assert (
-        tables.modelled([r for r in tables.ratios(atlas_of(five[:4])) if r.claim.id == CLAIM]).iloc[0][
-            "next machine says"
-        ]
-        == "yes"
-    )
+    agreeing = atlas_of([*five[:4], made(tmp_path, 5, 1.21, cpu="CPU 5")])
+    (ratio,) = [one for one in tables.ratios(agreeing) if one.claim.id == CLAIM]
+    assert tables.modelled([ratio]).iloc[0]["next machine says"] == "yes"
 
 
 def test_machines_that_differ_are_said_to(five):
@@ -196,6 +204,12 @@ def test_a_run_counts_once_and_machines_that_look_alike_are_named(tmp_path, five
     atlas = atlas_of([*five, again, alike])
     assert len(atlas.packs) == 6
     assert "counts once" in atlas.refused[0]
+    # What was measured last counts, also where it has the other among its earlier sessions.
+    old, new = map(pack.opened, (five[0], five[1]))
+    new.machine["date"] = "9" + new.machine["date"]
+    told = new.facts["chapters"]["loaders"]
+    told["earlier"] = {"session0": told["date"]}
+    assert tables.Atlas.of([old, new], []).packs == [new]
     assert len(atlas.alike) == 1
     assert len(atlas.alike[0]) == 2
     with pytest.raises(UserError, match="no pack to make an atlas of"):
@@ -211,11 +225,48 @@ def test_what_no_machine_tested_has_its_reasons(five):
     assert groups.loc[("cores", "2"), "machines"] == 5
 
 
-def test_packs_are_found_in_folders_and_by_name(five, tmp_path):
+def test_packs_are_found_in_folders_and_by_name(five, tmp_path, monkeypatch):
     assert page.paths(f"'{tmp_path}'") == [path.resolve() for path in five]
     assert page.paths(f"{five[0]} {five[1]} {five[0]}") == five[:2]
-    with pytest.raises(UserError, match="FROM cannot be read"):
-        page.paths("'x")
+    for text in ("'x", "~nobody-of-this-name/x", "x" * 5000):
+        with pytest.raises(UserError, match="FROM cannot be read"):
+            page.paths(text)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match=r"no pack in .*empty: `make pack` writes one, and its name ends in \.tar\.gz"):
+        page.paths(f"{tmp_path}/empty")
+    # Of this machine the newest pack alone.
+    (tmp_path / "build" / "packs").mkdir(parents=True)
+    for number, path in enumerate(five[:2]):
+        os.utime(path.rename(tmp_path / "build" / "packs" / path.name), (number, number))
+    monkeypatch.setattr(page, "BUILD", tmp_path / "build")
+    assert [path.name for path in page.paths("")] == [*[path.name for path in OURS], "1.tar.gz"]
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda about, row: row["numbers"].update({NUMBER: 1e-299}),
+        lambda about, row: row["interval"].update({NUMBER: [1e-299, 1e299]}),
+        lambda about, row: row["interval"].update({NUMBER: [2.0, 1.0]}),
+        lambda about, row: row["errors"].update({NUMBER: 1e-200}),
+        lambda about, row: row["errors"].update({NUMBER: 1e6}),
+        lambda about, row: about["interpreters"][GIL].update(version=""),
+    ],
+)
+def test_what_no_run_says_costs_itself_alone(five, tmp_path, spoil):
+    """A pack that is well formed, and says what cannot be: the page is made, and the others are in it."""
+    (inside := tmp_path / "inside4").is_dir()
+    about, rows = (json.loads((inside / name).read_text()) for name in (pack.FACTS, pack.LEDGER))
+    spoil(about, next(row for row in rows if row["id"] == CLAIM))
+    for name, what in ((pack.FACTS, about), (pack.LEDGER, rows)):
+        (inside / name).write_text(json.dumps(what))
+    pack.compress(inside, five[4])
+    (tmp_path / "page" / "book" / "_static").mkdir(parents=True)
+    atlas = atlas_of(five)
+    page.page(atlas, tmp_path / "page")
+    (ratio,) = [one for one in tables.ratios(atlas) if one.claim.id == CLAIM]
+    assert len(ratio.found) >= 4
+    assert math.isfinite(ratio.combined.next_machine.high)
 
 
 @pytest.fixture(scope="module")

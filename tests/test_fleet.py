@@ -134,6 +134,8 @@ def test_what_failed_of_a_book_costs_itself_alone_and_a_machine_without_records_
     assert not machine.pack
     assert machine.why == "loaders failed: see its page."
     assert "drops out: loaders failed" in capsys.readouterr().err
+    (machine,) = joined([on_machine.measured, commit, ["pack"], {"BUDGET": "no records"}], workers=1)
+    assert machine.why == "there are no records."
 
 
 def test_what_a_killed_worker_left_behind_ends(tmp_path):
@@ -220,6 +222,24 @@ def test_a_worker_that_does_not_say_that_it_is_a_machine_is_refused(commit):
         joined([alone], workers=0)
 
 
+@pytest.mark.parametrize("address", ["tls://127.0.0.1:9", "what://127.0.0.1:9"])
+def test_a_scheduler_that_cannot_be_joined_is_a_sentence(address):
+    with pytest.raises(UserError, match=r"No Dask scheduler answers at .* set distributed\.comm\.tls"):
+        asyncio.run(fleet.joined(address, []))
+    with pytest.raises(UserError, match="say one of the two"):
+        fleet.packs(["rack"], address, "127.0.0.1", "", "", {})
+
+
+def test_a_machine_that_could_not_find_the_scheduler_is_named_at_once(tmp_path):
+    """Kept for documentation: it is nobody's address."""
+    (tmp_path / "config").write_text("Host rack\n  HostName 192.0.2.1\nHost here\n  HostName 127.0.0.1\n")
+    here, rack = fleet.hosts(["here", "rack"])
+    fleet.can_be_reached([here], "127.0.0.1", str(tmp_path / "config"))
+    fleet.can_be_reached([rack], "192.0.2.7", str(tmp_path / "config"))
+    with pytest.raises(UserError, match=r"rack could not find the scheduler, which listens on 127\.0\.0\.1.* LISTEN="):
+        fleet.can_be_reached([here, rack], "127.0.0.1", str(tmp_path / "config"))
+
+
 def test_no_scheduler_is_a_sentence(monkeypatch):
     monkeypatch.setattr(fleet, "ANSWER_S", 1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -248,6 +268,7 @@ def test_a_machine_is_named_as_ssh_names_it(word, name, address, called, options
         (["rack:ssh"], "no machine"),
         (["a", "b", "a"], "named twice"),
         (["x=a", "y=a"], "named twice"),
+        (["<x>=a"], "no name for a pack"),
     ],
 )
 def test_what_names_no_fleet_is_refused(words, said):

@@ -101,6 +101,7 @@ def test_it_names_no_host_no_user_and_no_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(pack.getpass, "getuser", lambda: "annabella")
     monkeypatch.setattr(paths, "home", lambda: paths.Path("/somewhere/annabella"))
     pack.names.cache_clear()
+    told = "annabella at Anna-Laptop: no file /somewhere/annabella/x/y.so, nor /scratch/annabella/deep/z.so"
     source = tmp_path / "records" / "loaders"
     source.mkdir(parents=True)
     for path in GOLDEN.glob("*.jsonl"):
@@ -108,8 +109,10 @@ def test_it_names_no_host_no_user_and_no_folder(tmp_path, monkeypatch):
         for line in lines:
             if line["kind"] == "run":
                 line["machine"]["cpu"] = "a CPU like anna-laptop has"
+                for build in line.get("interpreters", {}).values():
+                    build["config_args"] = "'CC=/data/annabella/bin/gcc'"
             if line["kind"] == "child":
-                line["ended"] = "annabella at anna-laptop: no file /somewhere/annabella/x/y.so"
+                line["ended"] = told
         (source / path.name).write_text("".join(json.dumps(line) + "\n" for line in lines))
     made = pack.written(pack.sessions(tmp_path / "records"), tmp_path / "packs")
     pack.names.cache_clear()
@@ -120,7 +123,8 @@ def test_it_names_no_host_no_user_and_no_folder(tmp_path, monkeypatch):
     everything = "".join(texts.values())
     assert "annabella" not in everything
     assert "/somewhere" not in everything
-    assert "NAME at NAME: no file ~/x/y.so" in texts["records/loaders/loaders/session.jsonl"]
+    assert "NAME at NAME: no file ~/x/y.so, nor .../z.so" in texts["records/loaders/loaders/session.jsonl"]
+    assert "'CC=.../gcc'" in texts["machine.json"]
     assert "a CPU like anna-laptop has" in texts["machine.json"]
     # The same again has the same bytes.
     first = made.read_bytes()
@@ -147,6 +151,14 @@ def test_what_other_rules_judged_is_judged_anew(packed, tmp_path, monkeypatch):
     assert found.facts["rules"] == pack.rules()
     light = archive(tmp_path / "light.tar.gz", *((name, held[name]) for name in (pack.FACTS, pack.LEDGER)))
     assert {row["verdict"] for row in pack.judged_here(pack.opened(light)).rows.values()} == {"holds"}
+    # Of records that this version does not understand, or can make no numbers of, it keeps what was said there.
+    (main,) = (name for name in held if name.endswith(MAIN))
+    later = held | {main: held[main].replace(b'"kind": "child"', b'"kind": "offspring"')}
+    for number, members in enumerate([later, held]):
+        kept = pack.judged_here(pack.opened(archive(tmp_path / f"later{number}.tar.gz", *members.items())))
+        assert {row["verdict"] for row in kept.rows.values()} == {"holds"}
+        assert kept.facts["rules"] == "0" * 16
+        monkeypatch.setattr(pack, "findings", lambda session: None)
 
 
 def test_what_cannot_be_packed(tmp_path):
@@ -252,6 +264,7 @@ SCRIPT = "<script>alert(1)</script>"
         (lambda facts, rows: facts["machine"].update(further=SCRIPT), "further"),
         (lambda facts, rows: facts["machine"].update(cores="many"), "facts.machine.cores must be number"),
         (lambda facts, rows: facts["machine"].update(cores=float("inf")), "Infinity"),
+        (lambda facts, rows: facts["machine"].update(cpu="half \ud800"), "text that is none"),
         (lambda facts, rows: facts["chapters"].update({"../x": {}}), "facts.chapters"),
         (lambda facts, rows: facts["chapters"]["loaders"].update(budget="endless"), "budget must"),
         (lambda facts, rows: facts["interpreters"].update({SCRIPT: {}}), "facts.interpreters"),

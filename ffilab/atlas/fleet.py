@@ -6,9 +6,11 @@ Each worker offers the resource `machine`, and each run takes it, so that two of
 """
 
 import asyncio
+import ipaddress
 import logging
+import re
 import shlex
-import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -147,7 +149,32 @@ def hosts(words: Sequence[str]) -> list[Host]:
     places = [(host.address, *host.options.items()) for host in found]
     if len(set(places)) < len(places) or len({file_name(host.name) for host in found}) < len(found):
         raise UserError("A machine is named twice: two runs on one would disturb each other.")
+    if odd := [host.called for host in found if re.search(r"[<>`]|.{200}", host.called)]:
+        raise UserError(f"{odd[0][:40]!r} is no name for a pack: choose a short one, without markup.")
     return found
+
+
+def can_be_reached(found: Sequence[Host], listen: str, config: str) -> None:
+    """Raise UserError if the scheduler would listen where a machine cannot find it: on loopback, and it is another."""
+    if not is_loopback(listen):
+        return
+    for host in found:
+        command = ["ssh", *(["-F", config] if config else []), "-G", "--", host.address]
+        said = subprocess.run(command, capture_output=True, text=True).stdout
+        address = next((line.split()[1] for line in said.splitlines() if line.startswith("hostname ")), host.address)
+        if not is_loopback(address):
+            raise UserError(
+                f"{host.name} could not find the scheduler, which listens on {listen}, for this machine alone: say "
+                "LISTEN= with the address at which the others reach this machine."
+            )
+
+
+def is_loopback(address: str) -> bool:
+    """Is it this machine's own, for itself? Also of what nobody knows: whoever connects will say so."""
+    try:
+        return ipaddress.ip_address(socket.getaddrinfo(address, None)[0][4][0]).is_loopback
+    except OSError:
+        return True
 
 
 def bundle(folder: Path) -> str:
@@ -272,7 +299,7 @@ async def present(client, machine: Machine) -> str:
             return address
         await asyncio.sleep(POLL_S)
     lost = "its worker was lost, and no other one" if machine.worked else "it can be reached, but its worker"
-    raise Out(f"{lost} came within {WORKER_S} s: can it reach {client.scheduler.address}? See --listen")
+    raise Out(f"{lost} came within {WORKER_S} s: can it reach {client.scheduler.address}? If not, say LISTEN=")
 
 
 async def ended(machine: Machine) -> None:
@@ -310,6 +337,8 @@ async def done(client, machine: Machine, address: str, step: Callable, *words):
 async def run(client, machines: list[Machine], step: Callable, *words) -> None:
     """Work on all machines at once. step: gets the machine's name, what its pack is to be called, and `words`."""
     by_name = {machine.name: machine for machine in machines}
+    for name in by_name:
+        (FOLDER / f"{file_name(name)}.log").unlink(missing_ok=True)
 
     def tell(event) -> None:
         _, said = event
@@ -355,11 +384,11 @@ async def joined(address: str, words: list) -> list[Machine]:
     """Work on all workers of a scheduler that is there."""
     from distributed import Client  # pyright: ignore[reportMissingImports]
 
-    client = Client(address, asynchronous=True)
     try:
+        client = Client(address, asynchronous=True)
         # What listens there may be no scheduler, and never say a word.
         await asyncio.wait_for(client, ANSWER_S)
-    except (OSError, ValueError):
+    except (OSError, TypeError, ValueError):
         raise UserError(
             f"No Dask scheduler answers at {address} within {ANSWER_S} s: name the address that it says itself, and "
             "where it asks for keys set distributed.comm.tls."
@@ -393,12 +422,15 @@ def packs(
     words: the machines. scheduler: address of one that is there, instead of machines. listen: address of our own one.
     config: of SSH. settings: what a reader sets. Raises UserError if no pack came.
     """
+    if scheduler and words:
+        raise UserError("HOSTS names machines, and --scheduler one that has them already: say one of the two.")
     found = [] if scheduler else hosts(words)
+    can_be_reached(found, listen, config)
     provide("distributed", LOCK, "Dask, which a fleet needs (once)")
     # Versions of Python may differ from machine to machine: what is called lies in a file that each reads itself.
     warnings.filterwarnings("ignore", message="(?s).*Mismatched versions")
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    (FOLDER / "packs").mkdir(parents=True)
+    # What an earlier fleet brought stays there.
+    (FOLDER / "packs").mkdir(parents=True, exist_ok=True)
     verb = ["chapter", chapter] if chapter else ["book"]
     work = [on_machine.measured, bundle(FOLDER), verb, settings]
     machines = asyncio.run(joined(scheduler, work) if scheduler else over_ssh(found, listen, config, work))

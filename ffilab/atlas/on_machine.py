@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 # A file that Dask brings beside this one.
@@ -87,8 +86,10 @@ class Work:
         except Failed as why:
             # A chapter that fails costs itself alone.
             failed = str(why)
-        with suppress(Failed):
+        try:
             self.run("python3", "ffilab/bootstrap.py", "pack", *(["--called", called] if called else []))
+        except Failed as why:
+            failed = failed or str(why)
         for path in (self.clone / "_build" / "packs").glob("*.tar.gz"):
             return path.read_bytes(), failed
         raise Failed(failed or "it has no pack")

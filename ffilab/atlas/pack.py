@@ -43,6 +43,8 @@ SCHEMA = Path(__file__).with_name("pack.schema.json")
 # What a run found. The words of a claim are those of the reader's own clone.
 OF_ROW = ("id", "chapter", "verdict", "qualifier", "size", "reason", "numbers", "interval", "counted")
 OF_PART = ("number", "kind", "experiment", "verdict")
+# The folders before a file, where they are not those of each system.
+FOLDERS = re.compile(r"(?<![\w./~}])/(?!(?:usr|lib\w*|s?bin|etc|proc|sys|dev|run)/)(?:[\w.+@-]+/)+")
 # Of two sessions, that they were measured on one machine.
 SAME_MACHINE = ("cpu", "cores", "memory_gib")
 
@@ -145,11 +147,12 @@ def findings(session: Session) -> list[dict] | None:
         return None
 
 
-def described(session: Session) -> dict[str, str]:
-    """What is said of one chapter's session."""
+def described(session: Session) -> dict[str, Any]:
+    """What is said of one chapter's session, and with their dates which ones before it are in its numbers."""
     plan = session.record.run["plan"]
     about = {key: session.machine[key] for key in ("date", "commit")}
-    return {"session": session.folder.name, **about, "budget": plan["budget"]}
+    earlier = {one.folder.name: one.machine["date"] for one in session.earlier}
+    return {"session": session.folder.name, "earlier": earlier, **about, "budget": plan["budget"]}
 
 
 def errors(found: Numbers, row: dict) -> dict[str, float]:
@@ -179,7 +182,7 @@ def copy_records(session: Session, target: Path) -> None:
 
 
 def without_names(value, prose: bool = True) -> Any:
-    """The value without this machine's folders and, in prose, without the names of its host and its user.
+    """The value without a person's folders and, in prose, without the names of this machine's host and user.
 
     Only sentences are searched for names: a case may be called as a host is, and a processor too.
     """
@@ -191,7 +194,7 @@ def without_names(value, prose: bool = True) -> Any:
         return [without_names(item, prose) for item in value]
     if not isinstance(value, str):
         return value
-    value = without_paths(value)
+    value = FOLDERS.sub(".../", without_paths(value))
     return names().sub("NAME", value) if prose and " " in value else value
 
 
@@ -201,8 +204,8 @@ def names() -> re.Pattern:
     found = {socket.gethostname(), socket.gethostname().partition(".")[0]}
     with suppress(KeyError, OSError):
         found.add(getpass.getuser())
-    telling = [name for name in found if len(name) > 3 and name not in ("root", "localhost", "user", "debian")]
-    return re.compile("|".join(rf"\b{re.escape(name)}\b" for name in telling) or r"(?!)")
+    telling = [name for name in found if len(name) > 2 and name not in ("root", "localhost", "user", "debian")]
+    return re.compile("|".join(rf"\b{re.escape(name)}\b" for name in telling) or r"(?!)", re.IGNORECASE)
 
 
 def compress(inside: Path, target: Path) -> None:
@@ -298,10 +301,10 @@ def valid(heads: Mapping[str, Any]) -> None:
                 f"{str(error.name).replace('data', kind, 1)[:80]} must {rule.rpartition(' must ')[2]}"
             ) from None
         try:
-            # JSON Schema does not know infinity.
-            json.dumps(content, allow_nan=False)
+            # JSON Schema does not know infinity, nor half a character.
+            json.dumps(content, allow_nan=False, ensure_ascii=False).encode()
         except ValueError:
-            raise Refused(f"{kind} holds a number that is not finite") from None
+            raise Refused(f"{kind} holds a number that is not finite, or text that is none") from None
 
 
 @functools.cache
@@ -315,14 +318,21 @@ def validators() -> dict[str, Callable]:
 
 
 def judged_here(found: Pack) -> Pack:
-    """The pack with its records judged by the rules of this clone, if it was judged by others and has records."""
+    """The pack with its records judged by the rules of this clone, if it was judged by others and has records.
+
+    What cannot be judged here, since another version wrote it, stays as it was judged there; the pack then counts as
+    judged by others.
+    """
     if found.facts["rules"] == rules() or found.light:
         return found
-    folder = foreign.unpacked(str(found.path))
-    kept = folder / f"ledger-{rules()}.json"
-    if not kept.is_file():
+    try:
         with step(f"judge {found.path.name} by the rules of this clone"):
-            anew = [row for session in sessions(folder).values() for row in findings(session) or ()]
-            kept.write_text(json.dumps(anew))
-    rows = json.loads(kept.read_text())
-    return replace(found, facts={**found.facts, "rules": rules()}, rows={row["id"]: row for row in rows})
+            read = sessions(foreign.unpacked(str(found.path)))
+            anew = {name: rows for name, session in read.items() if (rows := findings(session)) is not None}
+    except UserError as error:
+        say(f"  {found.path.name} is shown as it was judged where it was made ({error})")
+        return found
+    rows = {name: row for name, row in found.rows.items() if row["chapter"] not in anew}
+    rows |= {row["id"]: row for of_chapter in anew.values() for row in of_chapter}
+    whole_of_it = found.facts["chapters"].keys() <= anew.keys()
+    return replace(found, facts={**found.facts, "rules": rules() if whole_of_it else found.facts["rules"]}, rows=rows)

@@ -42,16 +42,23 @@ def make(source: str) -> Path:
 
 
 def paths(source: str) -> list[Path]:
-    """The packs that a text names: files, and all below folders."""
+    """The packs that a text names: files, and all below folders. Of this machine's own the newest counts. Raises
+    UserError, if a folder has none."""
     try:
         named = [Path(one).expanduser() for one in shlex.split(source)]
-    except ValueError as error:
+        if not named:
+            newest = sorted((BUILD / "packs").glob(ENDING), key=lambda path: path.stat().st_mtime)[-1:]
+            named = [OURS, *newest]
+        found = {one: sorted(one.rglob(ENDING)) if one.is_dir() else [one] for one in named}
+        if empty := [str(one) for one, packs in found.items() if not packs]:
+            raise UserError(
+                f"There is no pack in {empty[0]}: `make pack` writes one, and its name ends in {ENDING[1:]}."
+            )
+        return list(dict.fromkeys(path.resolve() for packs in found.values() for path in packs))
+    except (OSError, RuntimeError, ValueError) as error:
         raise UserError(
             f"FROM cannot be read ({error}): name folders and files, in quotes if a name has a space."
         ) from None
-    named = named or [folder for folder in (OURS, BUILD / "packs") if folder.is_dir()]
-    found = [path for one in named for path in (sorted(one.rglob(ENDING)) if one.is_dir() else [one])]
-    return list(dict.fromkeys(path.resolve() for path in found))
 
 
 def render(atlas: Atlas, folder: Path) -> Path:

@@ -34,10 +34,11 @@ class Atlas:
 
     @classmethod
     def of(cls, found: Sequence[Pack], refused: Sequence[str]) -> "Atlas":
-        """Of packs that hold one run the one with most chapters stays. Raises UserError if there is none."""
+        """Of packs that hold one run the one with most chapters stays, and of these the newest. Raises UserError if
+        there is none."""
         kept: list[Pack] = []
         refused = list(refused)
-        for pack in sorted(found, key=lambda one: (-len(one.facts["chapters"]), one.path.name)):
+        for pack in sorted(found, key=lambda one: (len(one.facts["chapters"]), one.machine["date"]), reverse=True):
             twins = [one for one in kept if runs(one) & runs(pack)]
             if twins:
                 refused.append(f"{pack.path.name} holds a run that {twins[0].path.name} holds, too: it counts once.")
@@ -62,7 +63,11 @@ class Atlas:
 
 def runs(pack: Pack) -> set[tuple[str, str, str]]:
     """What identifies the sessions of a pack."""
-    return {(name, of["session"], of["date"]) for name, of in pack.facts["chapters"].items()}
+    return {
+        (name, session, date)
+        for name, of in pack.facts["chapters"].items()
+        for session, date in {of["session"]: of["date"], **of.get("earlier", {})}.items()
+    }
 
 
 def called(pack: Pack) -> str:
@@ -76,7 +81,7 @@ FACTORS: dict[str, Callable[[Pack], str]] = {
     "system": lambda pack: f"{pack.machine['system']}, {pack.machine['libc']}",
     "compiler": lambda pack: str(pack.machine["compiler"]),
     "interpreter": lambda pack: "; ".join(
-        f"{label}: {build['version'].split()[0]}, {build['route']}"
+        f"{label}: {build['version'].partition(' ')[0]}, {build['route']}"
         for label, build in sorted(pack.facts["interpreters"].items())
     ),
     "budget": lambda pack: ", ".join(sorted({of["budget"] for of in pack.facts["chapters"].values()})),
