@@ -64,7 +64,7 @@ def test_a_slower_change_fails_with_a_table(repository, tmp_path):
 
 @pytest.mark.full
 def test_the_steps_of_the_workflow_pack_a_run_and_make_the_atlas(tmp_path):
-    """In a clean clone, on small stored records in place of a run: setting up, testing and measuring are tried elsewhere."""
+    """In a clean clone, on small stored records in place of a run: other tests set up, test and measure."""
     jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "machines.yml").read_text())["jobs"]
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", ROOT, clone], check=True)
