@@ -64,6 +64,18 @@ MISTAKES = {
         f'{GETPID} Arm("mine", call),',
         r"^The statement of 'mine' is the function call: write it as text",
     ),
+    "a statement that works once": (
+        GETPID,
+        f'{GETPID} Arm("mine", "x.pop()", "x = [1, 2, 3]"),',
+        r"^'mine' worked once, and not again \(line 37 of this cell: .*IndexError: pop from empty list\. A st",
+    ),
+    "a slow statement": (
+        GETPID,
+        f'{GETPID} Arm("mine", "time.sleep(0.2)", "import time"),',
+        r"^One pass of 'mine' takes 0\.2\d? s \(line 37 of this cell: .*of at most 50 ms",
+    ),
+    "nothing is called": (GETPID, f'{GETPID} Arm("mine", "f", "f = len"),', r"^'mine' calls nothing: write f\(\) to"),
+    "a name of the instrument's": (GETPID, f'{GETPID} Arm("control 1", "f()"),', r"^'control 1' is a name of the"),
     "an empty statement": (GETPID, f'{GETPID} Arm("mine", ""),', r"^'mine' has no statement to time"),
     "no comma": ('"noop", more=" again"', '"noop" more=" again"', r"^Line 40 of this cell.*forgot a comma"),
     "a name that is not there, in a function": (
@@ -156,6 +168,18 @@ def test_before_the_chapter_has_begun_and_after_an_interrupt_a_cell_is_forgiven(
         f"session is not there yet: {forgiving.ABOVE}.",
         forgiving.STOPPED,
     ]
+
+
+IN_A_SENTENCE = {
+    "x = 1\nreturn x": "Line 2 of this cell, `return x`: SyntaxError: 'return' outside function. Correct it",
+    "x = f(1,\n": "SyntaxError: a bracket or a text that is opened here is never closed. Correct it",
+    "raise ValueError('the cause\\nand more')": "ValueError: the cause. Correct it",
+}
+
+
+def test_the_line_and_the_cause_are_in_the_sentence(run):
+    for (cell, said), told in zip(IN_A_SENTENCE.items(), run[0]([*IN_A_SENTENCE])):
+        assert said in click.unstyle(told), cell
 
 
 ASKED = {

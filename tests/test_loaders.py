@@ -175,6 +175,12 @@ def test_who_runs_during_a_call_was_let_in_by_it(tmp_path):
     let_in = result_of(GIL, exercise.meanwhile, {"milliseconds": 500, "library": str(library)})
     assert kept["times"] == 0
     assert let_in["times"] > 0
+    # A call that lets others in at its beginning alone.
+    whole, first = "usleep(1000 * ms); PyEval_RestoreThread(state);", "usleep(5000); PyEval_RestoreThread(state);"
+    early = DETACHES.replace(whole, f"{first} usleep(1000 * ms);")
+    (tmp_path / "early.c").write_text(early)
+    subprocess.run(["cc", "-shared", "-fPIC", tmp_path / "early.c", "-o", library], check=True)
+    assert result_of(GIL, exercise.meanwhile, {"milliseconds": 500, "library": str(library)})["times"] == 0
 
 
 def test_where_the_loaders_are_not_told_apart_either_will_do():

@@ -1,12 +1,14 @@
 """Sharing, who waits for whom: what is safe loses nothing, on every build; numbers count processes. No test asserts a
 speed, and what is unsafe is no business of a test."""
 
+import json
 from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
 from ffilab.judge.estimates import Share
+from ffilab.run.paths import NOTEBOOKS
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.sharing import exercise, fragments
 from notebooks.sharing import experiment as e
@@ -75,6 +77,13 @@ def test_what_says_that_it_may_is_imported_in_another_interpreter(label):
 # ---- the exercises ----
 
 
+def source_of(cell):
+    """The program in a cell of the notebook."""
+    cells = json.loads((NOTEBOOKS / "sharing" / "sharing.ipynb").read_text())["cells"]
+    (text,) = ("".join(one["source"]) for one in cells if one["id"] == cell)
+    return text.split('"""')[1]
+
+
 def test_a_log_that_keeps_its_buffer_is_refused_and_one_that_puts_a_new_one_there_is_not():
     log = "class Log:\n    data = b'first;'\ndef add(log, line):\n    "
     assert result_of(FREE_THREADED, exercise.grown, {"source": log + "pass"})["lost"] > 0
@@ -83,8 +92,32 @@ def test_a_log_that_keeps_its_buffer_is_refused_and_one_that_puts_a_new_one_ther
 
 
 def test_numbers_that_come_twice_or_never_are_counted():
-    twice = "def share_out(numbers):\n    return range(20_000)"
-    assert result_of(FREE_THREADED, exercise.shared_out, {"source": twice})["wrong"] == exercise.ROUNDS * 20_000
+    twice = f"def share_out(numbers):\n    return range({exercise.NUMBERS})"
+    assert (
+        result_of(FREE_THREADED, exercise.shared_out, {"source": twice})["wrong"] == exercise.ROUNDS * exercise.NUMBERS
+    )
+
+
+@pytest.mark.parametrize("cell", ["waiting-exercise-two-broken", "lazy"])
+def test_who_changes_nothing_is_not_told_that_it_is_correct(cell):
+    """Nor who hands back what is taken later, by one thread after the other. Threads that never meet try nothing."""
+    source = "def share_out(numbers):\n    return numbers" if cell == "lazy" else source_of(cell)
+    assert result_of(FREE_THREADED, exercise.shared_out, {"source": source})["wrong"] != 0
+
+
+def test_lines_that_nothing_keeps_apart_are_lost():
+    half = "class Log:\n    data = b'first;'\ndef add(log, line):\n    log.data = log.data + line"
+    assert result_of(FREE_THREADED, exercise.grown, {"source": half})["lost"] != 0
+
+
+@pytest.mark.parametrize(
+    ("cell", "tried"),
+    [("waiting-exercise-repaired", exercise.grown), ("waiting-exercise-two-repaired", exercise.shared_out)],
+)
+def test_the_solutions_lose_nothing(cell, tried):
+    result = result_of(FREE_THREADED, tried, {"source": source_of(cell)})
+    assert not {"lost": 0, "wrong": 0, **result}["lost"]
+    assert not {"lost": 0, "wrong": 0, **result}["wrong"]
 
 
 # ---- numbers, of made-up records ----

@@ -1,14 +1,17 @@
 """What a reader asks a session for in JupyterLab, looked at before anything starts: a slip ends in one sentence."""
 
+import ast
 from collections.abc import Iterable
 
 from ffilab.measure.case import Case, Program, Step
-from ffilab.measure.plan import Arm
+from ffilab.measure.plan import EMPTY, Arm
 from ffilab.page.forgiving import AGAIN
 from ffilab.run.errors import UserError
 from ffilab.setup.catalogue import BY_LABEL
 
 ARMS = 'write a list of arms, such as [Arm("mine", "f()", "f = len")]'
+# How the names of the arms begin that every plan has.
+OURS = (EMPTY, "control")
 CASES = "write a list of cases, such as [Case(GIL, my_function, {}, {})]"
 
 
@@ -35,6 +38,8 @@ def must_be_arms(arms) -> None:
                 raise UserError(
                     f"The {part} of {arm.name!r} is {shown(getattr(arm, part))}: write it as text, in quotes. {AGAIN}"
                 )
+        if arm.name.startswith(OURS):
+            raise UserError(f"{arm.name!r} is a name of the instrument's own: give this arm another one. {AGAIN}")
         if names.count(arm.name) > 1:
             raise UserError(f"Two arms are called {arm.name!r}: give one of them another name. {AGAIN}")
         lines = [line.strip() for line in arm.statement.splitlines()]
@@ -43,6 +48,19 @@ def must_be_arms(arms) -> None:
         if isinstance(arm.interpreters, str) or not set(arm.interpreters) <= set(BY_LABEL):
             known = ", ".join(BY_LABEL)
             raise UserError(f"{arm.name!r} names {arm.interpreters!r}: write a tuple of some of {known}. {AGAIN}")
+
+
+def must_call(arms: Iterable[Arm]) -> None:
+    """Does each do something? A name alone is looked up, and what it names is not called."""
+    for arm in arms:
+        try:
+            (line,) = ast.parse(arm.statement).body
+        except (SyntaxError, ValueError):
+            # Told when it is made; or it has several lines.
+            continue
+        if isinstance(line, ast.Expr) and isinstance(line.value, ast.Name | ast.Attribute | ast.Constant):
+            called = f"{arm.statement.strip()}()" if not isinstance(line.value, ast.Constant) else "f()"
+            raise UserError(f"{arm.name!r} calls nothing: write {called} to time a call. {AGAIN}")
 
 
 def must_be_cases(cases) -> None:

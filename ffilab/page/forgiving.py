@@ -43,16 +43,19 @@ def in_a_sentence(chapter: str, error: BaseException, trace) -> str:
         return str(error)
     if isinstance(error, KeyboardInterrupt):
         return STOPPED
-    told = traceback.TracebackException(type(error), error, trace).format_exception_only()
-    said = "".join(told).strip().rpartition("\n")[2]
+    told = "".join(traceback.TracebackException(type(error), error, trace).format_exception_only()).strip().splitlines()
+    # Of what is no Python the place stands above it.
+    said = told[-1 if isinstance(error, SyntaxError) else 0]
+    if "incomplete input" in said:
+        said = "SyntaxError: a bracket or a text that is opened here is never closed."
     name = getattr(error, "name", None)
     if isinstance(error, NameError) and name in names_of(chapter):
         return f"{name} is not there yet: {ABOVE}."
     frames = [frame for frame in traceback.extract_tb(trace) if frame.filename.startswith("<ipython-input")]
     frames = frames or [frame for frame in traceback.extract_tb(trace) if "ipykernel_" in frame.filename]
     at, line = (frames[-1].lineno, frames[-1].line) if frames else (0, "")
-    if isinstance(error, SyntaxError) and error.text and not frames:
-        at, line = error.lineno, error.text
+    if isinstance(error, SyntaxError) and error.lineno and not frames:
+        at, line = error.lineno, error.text or (cell_now().splitlines() + [""])[error.lineno - 1]
     where = f"Line {at} of this cell, `{line.strip()}`: " if line else ""
     hint = f"If you changed nothing, {ABOVE}." if isinstance(error, KeyError) else AGAIN
     return f"{where}{said}{'' if said.endswith(('.', '?', '!')) else '.'} {hint} (%tb shows where it came from.)"

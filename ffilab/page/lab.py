@@ -30,6 +30,8 @@ from ffilab.setup.layouts import Layout
 
 # So long may the setup and the first pass of one arm take.
 TRIAL_S = 4
+# So many passes are tried, and so long may one take: many fill a batch, and a batch is repeated.
+TRIAL_PASSES, LONGEST_PASS_NS = 300, 50_000_000
 # A process hangs that takes longer than that, and than so many times the longest of the book's own run.
 SLOWER = 5
 # What was changed is measured alone for so long, before all of the plan.
@@ -47,6 +49,7 @@ class Laboratory(Measuring):
         asked.must_be_labels(labels, self.interpreters)
         asked.must_be_arms(arms)
         yours = changed(arms, books_own(self.chapter, name))
+        asked.must_call(yours)
         try_out(yours, labels)
         if 0 < len(yours) < len(arms):
             self._first(name, arms, yours, labels)
@@ -111,7 +114,8 @@ class Watched(Case):
 
 
 def try_out(arms: list[Arm], labels: list[str]) -> None:
-    """Make each arm and run it once. Raises UserError for one that hangs, or that can be made on no interpreter."""
+    """Make each arm and run it some times. Raises UserError for one that hangs, that is slow, that can be made on no
+    interpreter, or that works only once."""
     reasons: dict[str, list[str]] = {}
     tries = {arm.name: [label for label in labels if label in (arm.interpreters or labels)] for arm in arms}
     pool = layouts.current(labels)
@@ -125,6 +129,8 @@ def try_out(arms: list[Arm], labels: list[str]) -> None:
                     worker.load([arm], None, random.Random(0))
                     if reason := worker.loaded["missing"].get(arm.name):
                         reasons.setdefault(arm.name, []).append(without_paths(with_reason(reason)))
+                    else:
+                        try_again(worker, arm)
             except WorkerFailed as failure:
                 raise UserError(f"{arm.name!r} cannot be timed{line_of(arm)}: {failure}. {AGAIN}") from None
             finally:
@@ -133,6 +139,25 @@ def try_out(arms: list[Arm], labels: list[str]) -> None:
         if len(found := reasons.get(arm.name, [])) == len(tries[arm.name]) > 0:
             reason = found[0].rstrip(".")
             raise UserError(f"{arm.name!r} cannot be timed{line_of(arm, reason)}: {reason}. {AGAIN}")
+
+
+def try_again(worker: Worker, arm: Arm) -> None:
+    """Run an arm that was made until it is known to go on, and not for long. Raises UserError."""
+    passes = 10 if worker.loaded["first_ns"][arm.name] < LONGEST_PASS_NS else 1
+    try:
+        took_ns = worker.time(arm.name, passes)["ns"] / passes
+        if took_ns < LONGEST_PASS_NS:
+            worker.time(arm.name, min(TRIAL_PASSES, math.ceil(LONGEST_PASS_NS / took_ns)))
+            return
+    except WorkerFailed as failure:
+        raise UserError(
+            f"{arm.name!r} worked once, and not again{line_of(arm)}: {failure}. A statement is timed many times after "
+            f"one setup. {AGAIN}"
+        ) from None
+    raise UserError(
+        f"One pass of {arm.name!r} takes {took_ns / 1e9:.2g} s{line_of(arm)}: time a smaller piece of it, of at most "
+        f"{LONGEST_PASS_NS // 1_000_000} ms. {AGAIN}"
+    )
 
 
 def line_of(arm: Arm, reason: str = "") -> str:

@@ -6,6 +6,9 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
+from ffilab.judge.selfcheck import answered
+from notebooks.arrays.experiment import COPIED, IN_PLACE, REFUSED, WRONG
+
 
 def given() -> list[tuple[str, np.ndarray, bool]]:
     """Arrays, and whether C may read them as doubles one after the other."""
@@ -30,10 +33,10 @@ def given() -> list[tuple[str, np.ndarray, bool]]:
 
 def check_fates(said: dict[str, str], grid: pd.DataFrame) -> list[str]:
     """What becomes of an array through a tool, against this run: one line for each question."""
-    return [
-        f"{question}: {'right' if answer == grid.loc[tuple(question.split(' through '))] else 'not so'}."
-        for question, answer in said.items()
-    ]
+    fates = {f"{array} through {tool}": fate for (array, tool), fate in grid.stack().items()}
+    seen, none = "look it up in the picture.", "the picture has no such field."
+    asked = {question: (fates.get(question), seen if question in fates else none) for question in said}
+    return answered(said, asked, (REFUSED, COPIED, IN_PLACE, WRONG))
 
 
 def check_readable(readable: Callable[[np.ndarray], bool]) -> list[str]:

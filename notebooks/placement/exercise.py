@@ -36,9 +36,10 @@ def check_mending(session: Session, change: dict[str, str]) -> list[str]:
     versions = {"fast": (AT - 1, []), "slow": (AT, []), "mended": (AT, [change])}
     versions = {name: {"commit": commit, "changes": changes} for name, (commit, changes) in versions.items()}
     names = story.compiled(session, story.commits(session)[history.TRAP], versions)
-    wrong = faults(change, counting.table(story.counts(session, names)))
+    if wrong := faults(change, counting.table(story.counts(session, names))):
+        return correct_then_fast(wrong, None)
     times = story.times(session, "my change", names, 2 * session.budget.repeats)
-    return correct_then_fast(wrong, history.ratio(times, "mended", "fast"), pair=("your version", "the commit before"))
+    return correct_then_fast([], history.ratio(times, "mended", "fast"), pair=("your version", "the commit before"))
 
 
 def faults(change: dict[str, str], counts: pd.DataFrame | str) -> list[str]:

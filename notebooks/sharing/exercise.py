@@ -33,40 +33,65 @@ def served(source, milliseconds):
 
 # ---- who waits for whom ----
 
-LINES, ROUNDS, NUMBERS = 200, 5, 20_000
+# Rounds in which the threads have met, and how many are played at most until there are so many.
+ROUNDS, MOST_ROUNDS = 5, 50
+LINES, NUMBERS = 5_000, 100_000
+
+
+def rounds(play):
+    """Play until the threads have met in ROUNDS rounds. Returns how much was wrong; None if nothing was, and they never
+    met, so that nothing was tried.
+
+    play: a round, which returns how much was wrong, and whether each thread began before the other one had ended.
+    """
+    wrong = met = 0
+    for _ in range(MOST_ROUNDS):
+        of_round, crossed = play()
+        wrong, met = wrong + of_round, met + crossed
+        if met == ROUNDS:
+            break
+    return wrong if wrong or met else None
 
 
 def grown(source):
     """A reader's log: does who reads keep what it saw, and are the lines of two threads all there?"""
-    names, lost, changed = {}, 0, 0
+    names, kept = {}, []
     exec(source, names)
-    for _ in range(ROUNDS):
+
+    def play():
         log = names["Log"]()
         seen = memoryview(log.data)
-        kept = bytes(seen)
+        before = bytes(seen)
 
-        def adding(mark, log=log):
+        def adding(mark):
             return lambda: [names["add"](log, mark) for _ in range(LINES)]
 
         names["add"](log, b"more;")
         together([adding(b"a;"), adding(b"b;")])
         text = bytes(log.data)
-        lost += not text.startswith(kept + b"more;")
-        lost += 2 * LINES - text.count(b"a;") - text.count(b"b;")
-        changed += bytes(seen) != kept
-    return {"kept": not changed, "lost": lost}
+        kept.append(bytes(seen) == before)
+        lost = 2 * LINES - text.count(b"a;") - text.count(b"b;") + (not text.startswith(before + b"more;"))
+        return lost, text.find(b"a;") < text.rfind(b"b;") and text.find(b"b;") < text.rfind(b"a;")
+
+    lost = rounds(play)
+    return {"kept": all(kept), "lost": lost}
 
 
 def shared_out(source):
     """A reader's way to share an iterator: how many numbers came twice or never?"""
-    names, wrong = {}, 0
+    names = {}
     exec(source, names)
-    for _ in range(ROUNDS):
+
+    def play():
         numbers, got = iter([*range(NUMBERS)]), []
-        together(2 * [lambda numbers=numbers, got=got: got.append(names["share_out"](numbers))])
-        came = sorted([*got[0], *got[1]])
-        wrong += len(came) - len(set(came)) + NUMBERS - len(set(came))
-    return {"wrong": wrong}
+        # Taken there: what comes only when it is asked for would be taken by one thread, after the other.
+        together(2 * [lambda: got.append([*names["share_out"](numbers)])])
+        one, other = got
+        different = len({*one, *other})
+        wrong = len(one) + len(other) - different + NUMBERS - different
+        return wrong, bool(one and other) and min(one) < max(other) and min(other) < max(one)
+
+    return {"wrong": rounds(play)}
 
 
 # ---- what is said ----
@@ -92,6 +117,13 @@ def run(source: str, session: Session, title: str, function: Callable, **fixed) 
     return found["result"], []
 
 
+def counted(wrong: int | None, what: str) -> list[str]:
+    """What to say of so much that was wrong. what: it was, with `{}` in the place of the number."""
+    if wrong is None:
+        return ["Too close to call here: the two threads were never at work at once. Run it again."]
+    return [f"Not correct: {what.format(wrong)}"] if wrong else ["Correct."]
+
+
 def check_growing(source: str, session: Session) -> list[str]:
     """What to say of the reader's log."""
     found, said = run(source, session, "a log that grows", grown)
@@ -99,17 +131,13 @@ def check_growing(source: str, session: Session) -> list[str]:
         return said
     if not found["kept"]:
         return ["Not correct: what the reader held has changed."]
-    return (
-        [f"Not correct: lines are missing or out of place, {found['lost']} in all."] if found["lost"] else ["Correct."]
-    )
+    return counted(found["lost"], "lines are missing or out of place, {} in all.")
 
 
 def check_once(source: str, session: Session) -> list[str]:
     """What to say of the reader's way to share an iterator."""
     found, said = run(source, session, "each number once", shared_out)
-    if not found:
-        return said
-    return [f"Not correct: {found['wrong']} numbers came twice or never."] if found["wrong"] else ["Correct."]
+    return counted(found["wrong"], "{} numbers came twice or never.") if found else said
 
 
 def check(source: str, session: Session) -> list[str]:
