@@ -3,7 +3,7 @@
 import tomllib
 from collections import Counter
 
-from ffilab.page.render import SEARCH, findable
+from ffilab.page.render import SEARCH, findable, shorten_links
 from ffilab.run.paths import ROOT
 
 TYPED = tomllib.loads((ROOT / "book" / SEARCH).read_text())
@@ -31,3 +31,13 @@ def test_a_page_of_which_nothing_was_measured_yet_is_found_by_its_title(tmp_path
     for place, typed in TYPED["words"].items():
         text = (tmp_path / f"{place.partition('#')[0]}.md").read_text()
         assert (f"! {typed[0]}" in text) == ("#" not in place), place
+
+
+def test_a_link_in_a_sentence_says_the_name_of_a_page_without_its_question(tmp_path):
+    (tmp_path / "asks.md").write_text("# Arenas: why does memory grow?\n")
+    here = tmp_path / "here.md"
+    here.write_text("- {doc}`asks`: all.\n\nSee {doc}`asks`, or {doc}`the other <asks>`, or {doc}`nothing`.\n")
+    shorten_links(tmp_path)
+    assert here.read_text() == (
+        "- {doc}`asks`: all.\n\nSee {doc}`Arenas <asks>`, or {doc}`the other <asks>`, or {doc}`nothing`.\n"
+    )

@@ -21,6 +21,11 @@ from ffilab.run.progress import say, step
 from ffilab.run.subprocesses import explain_os_errors, logged
 
 SEARCH = "search.toml"
+# A link to a page without words of its own, inside a sentence: in front of it stands more than the beginning of a line,
+# an item or a cell.
+LINK = re.compile(r"(?<![-|\"\n] )(?<![|\"\n]){doc}`([^<`]+)`")
+# The name before the question in the title of a page, in Markdown or in a notebook.
+TITLE = re.compile(r'^[ "]*# ([^:\n"]+): ', re.M)
 
 
 def render(again: bool = False) -> Path:
@@ -122,6 +127,7 @@ def assemble(tree: Path) -> Path:
     matrix.copy_datatables(tree / "book" / "_static")
     parts.write(tree, Copy({row["id"]: row for row in rows}, sessions))
     findable(tree)
+    shorten_links(tree)
     return tree
 
 
@@ -152,6 +158,21 @@ def findable(tree: Path) -> None:
             nbformat.write(notebook, made)
     for path in [path for page in search["left_out"] for path in tree.glob(f"{page}.md")]:
         path.write_text(f"---\nnosearch: true\n---\n{path.read_text()}")
+
+
+def shorten_links(tree: Path) -> None:
+    """Let a link in a sentence say the name of a page, and not its question too: *Arenas*, of *Arenas: why does …?*"""
+    for page in [path for ending in ("*.md", "*.ipynb") for path in tree.rglob(ending)]:
+        # A part stands in a page of the folder above its own.
+        folder = tree / "book" if "_generated" in page.parts else page.parent
+        page.write_text(LINK.sub(lambda link, folder=folder: short(link, folder), page.read_text()))
+
+
+def short(link: re.Match, folder: Path) -> str:
+    """The link to a page, with the part of its title before a colon."""
+    made = [path for path in (folder / f"{link[1]}{ending}" for ending in (".md", ".ipynb")) if path.exists()]
+    title = TITLE.search(made[0].read_text()) if made else None
+    return f"{{doc}}`{title[1]} <{link[1]}>`" if title else link[0]
 
 
 def write_translated(chapter: Chapter, language: str, folder: Path, tree: Path) -> None:
