@@ -252,14 +252,14 @@ def test_interpreters_that_uv_downloads(monkeypatch, tmp_path, capsys):
     # An interpreter of the reader's own would be found first.
     monkeypatch.setenv("UV_PYTHON_PREFERENCE", "only-managed")
     pair = (BY_LABEL["3.14"], T314)
-    found, left_out = interpreters.find(Request({}, pair, ()))
+    found, left_out = interpreters.find(Request({}, pair, (), PREBUILT))
     assert [(one.interpreter, one.route) for one in found] == [(each, "download") for each in pair]
     assert not left_out
     assert all(Path(one.executable).is_relative_to(tmp_path) for one in found)
     assert all(interpreters.suits(interpreters.probe(one.executable), one.interpreter) for one in found)
     # The next time they are there, and nothing is fetched.
     listing.write_text("{}")
-    assert [one.route for one in interpreters.find(Request({}, pair, ()))[0]] == ["uv", "uv"]
+    assert [one.route for one in interpreters.find(Request({}, pair, (), PREBUILT))[0]] == ["uv", "uv"]
 
 
 NAMES = ["python", "python3", "python{label}"]

@@ -119,7 +119,7 @@ def lab(tmp_path):
         patch.setattr(book, "set_up", lambda request, chapters: [])
         patch.setattr(layout_pool, "make", lambda *words: None)
         patch.setattr(os, "execve", lambda *words: ran.append(words))
-        cli.lab.callback(name="", kernels="pair", budget="room")
+        cli.lab.callback(name="", kernels="pair", budget="room", source="", listen="127.0.0.1")
     ((_, command, _),) = ran
     runtime = tmp_path / "runtime"
     home = clean_environment(HOME=str(tmp_path), JUPYTER_PATH=str(KERNELS.parent), JUPYTER_RUNTIME_DIR=str(runtime))

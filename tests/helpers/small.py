@@ -24,7 +24,7 @@ BUSY = (
     "worker = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)'], start_new_session=True)\n"
     "time.sleep(300)"
 )
-MACHINERY = ("Makefile", "_config.yml", "_toc.yml", "ffilab", "requirements", "studies", "book", "kernels")
+MACHINERY = ("Makefile", "README.md", "_config.yml", "_toc.yml", "ffilab", "requirements", "studies", "book", "kernels")
 
 
 def copy(folder: Path, names=MACHINERY, kernels: bool = True) -> Path:
