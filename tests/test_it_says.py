@@ -24,7 +24,7 @@ def test_a_symptom_has_an_answer_a_command_and_a_place(symptom):
 
 def test_it_is_reached_from_the_front_page_the_guide_and_the_checklist():
     for page in ("preface.md", "decision_guide.md", "free_threading.md"):
-        assert "{doc}`it_says`" in (ROOT / "book" / page).read_text()
+        assert re.search("{doc}`(.* <)?it_says>?`", (ROOT / "book" / page).read_text())
 
 
 def test_the_warning_is_quoted_as_python_says_it(tmp_path):
