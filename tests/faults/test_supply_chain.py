@@ -117,7 +117,7 @@ def lab(tmp_path):
     ran = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(book, "set_up", lambda request, chapters: [])
-        patch.setattr(layout_pool, "make", lambda *words: None)
+        patch.setattr(layout_pool, "ready", lambda *words: None)
         patch.setattr(os, "execve", lambda *words: ran.append(words))
         cli.lab.callback(name="", kernels="pair", budget="room", source="", listen="127.0.0.1")
     ((_, command, _),) = ran
