@@ -255,7 +255,7 @@ def test_packs_are_found_in_folders_and_by_name(five, tmp_path, monkeypatch):
 )
 def test_what_no_run_says_costs_itself_alone(five, tmp_path, spoil):
     """A pack that is well formed, and says what cannot be: the page is made, and the others are in it."""
-    (inside := tmp_path / "inside4").is_dir()
+    inside = tmp_path / "inside4"
     about, rows = (json.loads((inside / name).read_text()) for name in (pack.FACTS, pack.LEDGER))
     spoil(about, next(row for row in rows if row["id"] == CLAIM))
     for name, what in ((pack.FACTS, about), (pack.LEDGER, rows)):

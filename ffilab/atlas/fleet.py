@@ -8,7 +8,6 @@ Each worker offers the resource `machine`, and each run takes it, so that two of
 import asyncio
 import ipaddress
 import logging
-import re
 import shlex
 import socket
 import subprocess
@@ -24,6 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from ffilab.atlas.model import provide
+from ffilab.atlas.pack import Refused, valid
+from ffilab.run import system
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, ROOT
 from ffilab.run.progress import LOG_INTERVAL_S, console, minutes, say
@@ -149,8 +150,11 @@ def hosts(words: Sequence[str]) -> list[Host]:
     places = [(host.address, *host.options.items()) for host in found]
     if len(set(places)) < len(places) or len({file_name(host.name) for host in found}) < len(found):
         raise UserError("A machine is named twice: two runs on one would disturb each other.")
-    if odd := [host.called for host in found if re.search(r"[<>`]|.{200}", host.called)]:
-        raise UserError(f"{odd[0][:40]!r} is no name for a pack: choose a short one, without markup.")
+    for host in found:
+        try:
+            valid({"label": host.called})
+        except Refused as why:
+            raise UserError(f"{host.called[:40]!r} is no name for a pack: {why}.") from None
     return found
 
 
@@ -159,8 +163,7 @@ def can_be_reached(found: Sequence[Host], listen: str, config: str) -> None:
     if not is_loopback(listen):
         return
     for host in found:
-        command = ["ssh", *(["-F", config] if config else []), "-G", "--", host.address]
-        said = subprocess.run(command, capture_output=True, text=True).stdout
+        said = system.output("ssh", *(["-F", config] if config else []), "-G", "--", host.address)
         address = next((line.split()[1] for line in said.splitlines() if line.startswith("hostname ")), host.address)
         if not is_loopback(address):
             raise UserError(

@@ -25,7 +25,10 @@ from ffilab.run.paths import ROOT
 from ffilab.run.progress import step
 from ffilab.setup.interpreters import uv
 
-NAME = "random effects: Paule and Mandel's variance, Hartung and Knapp's interval, Higgins' prediction interval"
+NAME = (
+    "random effects: Paule and Mandel's variance, Hartung and Knapp's interval, Higgins' prediction interval with the "
+    "error of one more measurement"
+)
 # Two machines say nothing of a third one: the prediction interval has no degree of freedom.
 FEWEST = 3
 # What is further from 1 is the ratio of no two things that can be compared; and no error is smaller than this.
@@ -70,12 +73,12 @@ def combined(intervals: Sequence[Interval], errors: Sequence[float | None]) -> C
     with np.errstate(divide="ignore"):
         found = vars(combine_effects(logs, known**2, method_re="iterated", use_t=True))
     k, mean, between = len(intervals), float(found["mean_effect_re"]), math.sqrt(max(found["tau2"], 0.0))
-    of_one = float(np.median(known))
 
     def around(level: float, freedom: int, error: float) -> Interval:
         reach = float(stats.t.ppf(0.5 + level / 2, freedom)) * error
         return Interval(mean, mean - reach, mean + reach).map(math.exp)
 
+    of_one = float(np.median(known))
     # Hartung and Knapp's error is too small by luck where few machines agree better than their errors let expect.
     of_mean = max(math.sqrt(found["var_hksj_re"]), float(found["sd_eff_w_re"]))
     return Combined(

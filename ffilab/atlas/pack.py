@@ -309,12 +309,14 @@ def valid(heads: Mapping[str, Any]) -> None:
 
 @functools.cache
 def validators() -> dict[str, Callable]:
-    """Return a function for each file of the head that raises if it is not as pack.schema.json wants it."""
+    """Return a function for each file of the head, and one for a name, that raises if it is not as pack.schema.json
+    wants it."""
     import fastjsonschema
 
     schema, records = (json.loads(path.read_text()) for path in (SCHEMA, foreign.SCHEMA))
     schema["definitions"] = {**records["definitions"], **schema["definitions"]}
-    return {kind: fastjsonschema.compile({**schema, "$ref": f"#/definitions/{kind}"}) for kind in ("facts", "ledger")}
+    kinds = ("facts", "ledger", "label")
+    return {kind: fastjsonschema.compile({**schema, "$ref": f"#/definitions/{kind}"}) for kind in kinds}
 
 
 def judged_here(found: Pack) -> Pack:

@@ -55,7 +55,7 @@ def in_a_sentence(chapter: str, error: BaseException, trace) -> str:
     frames = frames or [frame for frame in traceback.extract_tb(trace) if "ipykernel_" in frame.filename]
     at, line = (frames[-1].lineno, frames[-1].line) if frames else (0, "")
     if isinstance(error, SyntaxError) and error.lineno and not frames:
-        at, line = error.lineno, error.text or (cell_now().splitlines() + [""])[error.lineno - 1]
+        at, line = error.lineno, error.text or dict(enumerate(cell_now().splitlines(), 1)).get(error.lineno, "")
     where = f"Line {at} of this cell, `{line.strip()}`: " if line else ""
     hint = f"If you changed nothing, {ABOVE}." if isinstance(error, KeyError) else AGAIN
     return f"{where}{said}{'' if said.endswith(('.', '?', '!')) else '.'} {hint} (%tb shows where it came from.)"

@@ -162,17 +162,19 @@ def findable(tree: Path) -> None:
 
 def shorten_links(tree: Path) -> None:
     """Let a link in a sentence say the name of a page, and not its question too: *Arenas*, of *Arenas: why does …?*"""
-    for page in [path for ending in ("*.md", "*.ipynb") for path in tree.rglob(ending)]:
+    texts = {path: path.read_text() for ending in ("*.md", "*.ipynb") for path in tree.rglob(ending)}
+    names = {path.with_suffix("").resolve(): found[1] for path, text in texts.items() if (found := TITLE.search(text))}
+    for page, text in texts.items():
         # A part stands in a page of the folder above its own.
         folder = tree / "book" if "_generated" in page.parts else page.parent
-        page.write_text(LINK.sub(lambda link, folder=folder: short(link, folder), page.read_text()))
 
+        def short(link, folder=folder):
+            name = names.get((folder / link[1]).resolve())
+            return f"{{doc}}`{name} <{link[1]}>`" if name else link[0]
 
-def short(link: re.Match, folder: Path) -> str:
-    """The link to a page, with the part of its title before a colon."""
-    made = [path for path in (folder / f"{link[1]}{ending}" for ending in (".md", ".ipynb")) if path.exists()]
-    title = TITLE.search(made[0].read_text()) if made else None
-    return f"{{doc}}`{title[1]} <{link[1]}>`" if title else link[0]
+        shortened = LINK.sub(short, text)
+        if shortened != text:
+            page.write_text(shortened)
 
 
 def write_translated(chapter: Chapter, language: str, folder: Path, tree: Path) -> None:

@@ -6,6 +6,7 @@ import time
 import timeit
 from collections.abc import Callable
 
+from ffilab.judge.selfcheck import correct_then_fast
 from ffilab.measure.case import Case
 from ffilab.measure.session import Session
 from ffilab.run.errors import UserError
@@ -119,9 +120,10 @@ def run(source: str, session: Session, title: str, function: Callable, **fixed) 
 
 def counted(wrong: int | None, what: str) -> list[str]:
     """What to say of so much that was wrong. what: it was, with `{}` in the place of the number."""
-    if wrong is None:
-        return ["Too close to call here: the two threads were never at work at once. Run it again."]
-    return [f"Not correct: {what.format(wrong)}"] if wrong else ["Correct."]
+    if wrong == 0:
+        return ["Correct."]
+    faults = [what.format(wrong)] if wrong else []
+    return correct_then_fast(faults, None, undecided=["the two threads were never at work at once."])
 
 
 def check_growing(source: str, session: Session) -> list[str]:

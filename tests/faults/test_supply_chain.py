@@ -17,7 +17,6 @@ import psutil
 import pytest
 
 from ffilab import cli
-from ffilab.page import book
 from ffilab.run.paths import KERNELS, NATIVE, ROOT
 from ffilab.run.subprocesses import group
 from ffilab.setup import installed, interpreters, layout_pool
@@ -116,7 +115,6 @@ def lab(tmp_path):
     """What `make lab` starts, as it listens: its command, its process and its own facts."""
     ran = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(book, "set_up", lambda request, chapters: [])
         patch.setattr(layout_pool, "ready", lambda *words: None)
         patch.setattr(os, "execve", lambda *words: ran.append(words))
         cli.lab.callback(name="", kernels="pair", budget="room", source="", listen="127.0.0.1")
