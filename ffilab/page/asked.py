@@ -34,16 +34,13 @@ def must_be_arms(arms) -> None:
     names = [arm.name for arm in arms]
     for arm in arms:
         for part in ("name", "statement", "setup"):
-            if not isinstance(getattr(arm, part), str):
-                raise UserError(
-                    f"The {part} of {arm.name!r} is {shown(getattr(arm, part))}: write it as text, in quotes. {AGAIN}"
-                )
+            if not isinstance(given := getattr(arm, part), str):
+                raise UserError(f"The {part} of {arm.name!r} is {shown(given)}: write it as text, in quotes. {AGAIN}")
         if arm.name.startswith(OURS):
             raise UserError(f"{arm.name!r} is a name of the instrument's own: give this arm another one. {AGAIN}")
         if names.count(arm.name) > 1:
             raise UserError(f"Two arms are called {arm.name!r}: give one of them another name. {AGAIN}")
-        lines = [line.strip() for line in arm.statement.splitlines()]
-        if not arm.file and all(not line or line.startswith("#") for line in lines):
+        if not arm.file and all(line.strip()[:1] in ("", "#") for line in arm.statement.splitlines()):
             raise UserError(f'{arm.name!r} has no statement to time: Arm("{arm.name}", "f()", "f = len"). {AGAIN}')
         if isinstance(arm.interpreters, str) or not set(arm.interpreters) <= set(BY_LABEL):
             known = ", ".join(BY_LABEL)
@@ -62,8 +59,8 @@ def must_call(arms: Iterable[Arm]) -> None:
         if isinstance(line, ast.Expr) and isinstance(line.value, ast.Attribute):
             print(f"{arm.name!r} reads an attribute and calls nothing: write {arm.statement.strip()}() to time a call.")
         if isinstance(line, ast.Expr) and isinstance(line.value, ast.Name | ast.Constant):
-            called = f"{arm.statement.strip()}()" if not isinstance(line.value, ast.Constant) else "f()"
-            raise UserError(f"{arm.name!r} calls nothing: write {called} to time a call. {AGAIN}")
+            called = getattr(line.value, "id", "f")
+            raise UserError(f"{arm.name!r} calls nothing: write {called}() to time a call. {AGAIN}")
 
 
 def must_be_cases(cases) -> None:

@@ -1,6 +1,7 @@
 """A Sphinx extension: what proves that a page's numbers may be trusted is folded; a page in another language says so to
-browsers; versions that sentences are bound to come from one file."""
+browsers; code in a table breaks at its joints; versions that sentences are bound to come from one file."""
 
+import re
 import tomllib
 
 from docutils import nodes
@@ -13,6 +14,8 @@ from ffilab.run.paths import ROOT
 LANGUAGES = {"zh_TW": ("正體中文", "zh-Hant-TW")}
 # The class of the section, from the tag of its cell (render.py).
 PROOF = "ffi-proof"
+# Behind these a name of C, a path or a dotted name may go on in the next line.
+JOINT = re.compile(r"(?<=[/._])(?=[^\W\d_])")
 SUMMARY = "How these numbers were made, and what says that they may be trusted"
 
 
@@ -22,6 +25,15 @@ def fold(app: Sphinx, doctree: nodes.document, page: str) -> None:
         if PROOF in section["classes"]:
             section.insert(1, nodes.raw("", f'<details class="{PROOF}"><summary>{SUMMARY}</summary>', format="html"))
             section.append(nodes.raw("", "</details>", format="html"))
+
+
+def breakable(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Let code in tables break at its joints, so that no column breaks a word."""
+    for code in [code for table in doctree.findall(nodes.table) for code in table.findall(nodes.literal)]:
+        first, *others = map(nodes.Text, JOINT.split(code.astext()))
+        code.children = [first]
+        for piece in others:
+            code += [nodes.raw("", "<wbr>", format="html"), piece]
 
 
 def language(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None) -> None:
@@ -39,5 +51,6 @@ def versions(app: Sphinx, config: Config) -> None:
 def setup(app: Sphinx) -> dict:
     app.connect("config-inited", versions)
     app.connect("doctree-resolved", fold)
+    app.connect("doctree-resolved", breakable)
     app.connect("html-page-context", language)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -26,8 +26,8 @@ window.unreadable = mode => {
   ].map(each => (each.outerHTML ?? each).slice(0, 120));
 };
 
-// What a reader at 1,280 px meets, outside of what is folded: a table or quoted code that scrolls sideways, a picture
-// without a caption.
+// What a reader at 1,280 px meets, outside of what is folded: a table or quoted code that scrolls sideways, a word
+// in a table that is broken in the middle, a picture without a caption.
 window.crowded = () => {
   const all = selector => [...document.querySelectorAll(`.bd-article ${selector}`)].filter(each =>
     !each.closest('details') && each.checkVisibility({visibilityProperty: true, opacityProperty: true}));
@@ -35,7 +35,16 @@ window.crowded = () => {
   const too = each => each.scrollWidth - each.clientWidth + ' px too wide: ';
   const words = text => text.replace(/\s+/g, ' ').trim().slice(0, 90);
   const longest = each => each.textContent.split('\n').reduce((one, other) => one.length < other.length ? other : one);
+  const lines = (text, word) => {
+    const range = document.createRange();
+    range.setStart(text, word.index);
+    range.setEnd(text, word.index + word[0].length);
+    return new Set([...range.getClientRects()].map(each => Math.round(each.top)));
+  };
+  const texts = each => [...each.childNodes].flatMap(inner => inner.nodeType === Node.TEXT_NODE ? [inner] : texts(inner));
+  const broken = text => [...text.data.matchAll(/[A-Za-z]{4,}/g)].filter(word => lines(text, word).size > 1);
   return [
+    ...all(':is(td, th)').flatMap(texts).flatMap(broken).map(word => 'broken: ' + word[0] + ' in ' + words(word.input)),
     ...wide('.ffi-table, table').filter(each => !each.closest('.ffi-matrix')).map(each => 'table ' + too(each) + words(each.textContent)),
     ...wide('div.highlight pre').filter(each => !each.closest('.cell')).map(each => 'quoted code ' + too(each) + words(longest(each))),
     ...all('img').filter(each => !each.closest('figure')?.querySelector('figcaption')?.checkVisibility())
