@@ -55,6 +55,12 @@ SAID = {
         "import ctypes; call = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(lambda *_: 1 / 0); "
         "ctypes.CDLL(None).qsort((ctypes.c_int * 2)(2, 1), 2, 4, call)"
     ),
+    "OSError: libmine.so": "import ctypes; ctypes.CDLL('libmine.so')",
+    "SystemError: <built-in function mine>": (
+        "import ctypes as c; api = c.pythonapi; api.PyCFunction_NewEx.restype = c.py_object; fields = c.c_char_p, "
+        "c.c_void_p, c.c_int, c.c_char_p; method = type('M', (c.Structure,), {'_fields_': [*zip('abcd', fields)]})("
+        "b'mine', c.cast(api.PyErr_Occurred, c.c_void_p), 4); api.PyCFunction_NewEx(c.byref(method), None, None)()"
+    ),
     "DeprecationWarning: This process": (
         "import os, threading; end = threading.Event(); threading.Thread(target=end.wait).start(); "
         "os.fork() or os._exit(0); end.set()"
