@@ -46,11 +46,16 @@ def combined(measurements):
     return model.combined(*zip(*measurements))
 
 
-def coverage(rng, machines, between, rounds, has_errors=True, **how):
-    """How often the interval of the mean held the mean, and the prediction interval what one machine more measured."""
+def coverage(rng, machines, between, rounds, has_errors=True, scatter=0.03, exact=1, **how):
+    """exact: how many times as exact the first machine is measured.
+
+    How often the interval of the mean held the mean, and the prediction interval what one machine more measured."""
     of_mean = of_next = 0
     for _ in range(rounds):
-        *found, further = [measured(rng, truth, **how) for truth in rng.normal(0.1, between, machines + 1)]
+        first, *truths = rng.normal(0.1, between, machines + 1)
+        found = [measured(rng, first, scatter=scatter / exact, **how)]
+        *others, further = [measured(rng, truth, scatter=scatter, **how) for truth in truths]
+        found += others
         said = combined([(interval, error if has_errors else None) for interval, error in found])
         of_mean += not said.mean.excludes(math.exp(0.1))
         of_next += not said.next_machine.excludes(further[0].value)
@@ -59,9 +64,11 @@ def coverage(rng, machines, between, rounds, has_errors=True, **how):
 
 @pytest.mark.parametrize("between", [0.01, 0.1])
 @pytest.mark.parametrize("has_errors", [True, False])
-def test_one_machine_more_lies_where_it_is_expected(between, has_errors):
-    """Also where machines differ by less than they were measured to, which looks like not at all."""
-    of_mean, of_next = coverage(np.random.default_rng(1), 8, between, 150, has_errors)
+@pytest.mark.parametrize("exact", [1, 25])
+def test_one_machine_more_lies_where_it_is_expected(between, has_errors, exact):
+    """Also where machines differ by less than they were measured to, which looks like not at all, and where one of them
+    was measured far better than the others."""
+    of_mean, of_next = coverage(np.random.default_rng(1), 8, between, 150, has_errors, exact=exact)
     # Three standard errors of a share of 150.
     assert of_mean > LEVEL - 0.035
     assert of_next > PREDICTION_LEVEL - 0.055
@@ -228,6 +235,9 @@ def test_what_no_machine_tested_has_its_reasons(five):
 def test_packs_are_found_in_folders_and_by_name(five, tmp_path, monkeypatch):
     assert page.paths(f"'{tmp_path}'") == [path.resolve() for path in five]
     assert page.paths(f"{five[0]} {five[1]} {five[0]}") == five[:2]
+    for text in (f"{tmp_path}/*.tar.gz", f"{tmp_path} {tmp_path}/nobody"):
+        with pytest.raises(UserError, match=r"There is no .*: name folders and files \(no \*\), in quotes"):
+            page.paths(text)
     for text in ("'x", "~nobody-of-this-name/x", "x" * 5000):
         with pytest.raises(UserError, match="FROM cannot be read"):
             page.paths(text)
@@ -276,7 +286,8 @@ def pressed(tmp_path_factory):
     ratios = (1.2, 1.25, 1.15, 1.22, 0.9)
     for number, ratio in enumerate(ratios):
         made(folder / "packs", number, ratio, cpu=f"CPU {number} $x^2$" if number == 4 else f"CPU {number}")
-    (folder / "packs" / "none.tar.gz").write_text("<b>none</b>")
+    for name in ("none", "{{7*7}} none", ":::{warning} none"):
+        (folder / "packs" / f"{name}.tar.gz").write_text("<b>none</b>")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(page, "BUILD", folder / "build")
         return page.make(str(folder / "packs"))
@@ -288,6 +299,8 @@ def test_the_page(pressed):
     assert "An atlas of 5 machines" in text
     assert "differ: 4 holds, 1 does not hold" in text
     assert "none.tar.gz is refused" in text
+    assert "{{7*7}} none" in text
+    assert ":::{warning} none" in text
     assert "alert(1)" in text
     assert "<script>alert" not in text
     assert "random effects" in text

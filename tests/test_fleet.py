@@ -254,6 +254,7 @@ def test_no_scheduler_is_a_sentence(monkeypatch):
         ("me@10.0.0.7:2201", "me@10.0.0.7:2201", "10.0.0.7", "", {"username": "me", "port": 2201}),
         ("old=me@rack", "old", "rack", "old", {"username": "me"}),
         ("::1", "::1", "::1", "", {}),
+        ("me@[::1]:2201", "me@[::1]:2201", "::1", "", {"username": "me", "port": 2201}),
     ],
 )
 def test_a_machine_is_named_as_ssh_names_it(word, name, address, called, options):
@@ -266,6 +267,7 @@ def test_a_machine_is_named_as_ssh_names_it(word, name, address, called, options
         ([], "Name the machines"),
         (["me@"], "no machine"),
         (["rack:ssh"], "no machine"),
+        (["rack:99999"], "no machine"),
         (["a", "b", "a"], "named twice"),
         (["x=a", "y=a"], "named twice"),
         (["<x>=a"], "no name for a pack"),

@@ -110,7 +110,7 @@ def test_it_names_no_host_no_user_and_no_folder(tmp_path, monkeypatch):
             if line["kind"] == "run":
                 line["machine"]["cpu"] = "a CPU like anna-laptop has"
                 for build in line.get("interpreters", {}).values():
-                    build["config_args"] = "'CC=/data/annabella/bin/gcc'"
+                    build["config_args"] = "'CC=/data/annabella/bin/gcc' -I/run/media/annabella/include"
             if line["kind"] == "child":
                 line["ended"] = told
         (source / path.name).write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -238,6 +238,16 @@ def test_a_name_stands_once(heads, tmp_path):
     refused(archive(tmp_path / "x.tar.gz", ("machine.json", facts), ("machine.json", facts)), "no part of a pack")
 
 
+def test_headers_upon_headers(tmp_path):
+    head = tarfile.TarInfo("x")
+    head.type, head.size = tarfile.XHDTYPE, len(b"13 comment=a\n")
+    path = tmp_path / "x.tar.gz"
+    path.write_bytes(gzip.compress((head.tobuf(tarfile.GNU_FORMAT) + b"13 comment=a\n".ljust(512, b"\0")) * 3000))
+    refused(path, "recursion")
+    with pytest.raises(UserError, match="neither a folder of records nor a bundle"):
+        foreign.unpacked(str(path))
+
+
 def test_sizes(heads, tmp_path, monkeypatch):
     """A megabyte of zeros packs to a kilobyte: what unpacks to too much is refused before it is all there."""
     path = tmp_path / "x.tar.gz"
@@ -260,6 +270,12 @@ SCRIPT = "<script>alert(1)</script>"
         (lambda facts, rows: facts.update(format=2), "facts.format must"),
         (lambda facts, rows: facts.update(called=SCRIPT), "facts.called must be short text without markup"),
         (lambda facts, rows: facts.update(called="x" * 201), "facts.called must be short text"),
+        (lambda facts, rows: facts.update(called="\x1b[2J"), "facts.called must be short text"),
+        (lambda facts, rows: facts.update(called="\u202e"), "facts.called must be short text"),
+        (
+            lambda facts, rows: facts["machine"].update({"\x1b\n": SCRIPT}),
+            r"facts.machine.\x1b\n must be short text",
+        ),
         (lambda facts, rows: facts["machine"].update(cpu=SCRIPT), "facts.machine.cpu must be short text"),
         (lambda facts, rows: facts["machine"].update(further=SCRIPT), "further"),
         (lambda facts, rows: facts["machine"].update(cores="many"), "facts.machine.cores must be number"),

@@ -101,11 +101,13 @@ class Host:
     def of(cls, word: str) -> "Host":
         called, _, place = word.rpartition("=")
         user, _, place = place.rpartition("@")
-        address, colon, port = place.rpartition(":") if place.count(":") == 1 else (place, "", "")
-        if not address or (colon and not port.isdecimal()):
+        # Within brackets, an address of IPv6.
+        has_port = place.count(":") == 1 or "]:" in place
+        address, _, port = place.rpartition(":") if has_port else (place, "", "")
+        if not address or (has_port and not (port.isdecimal() and 0 < int(port) < 1 << 16)):
             raise UserError(f"{word!r} is no machine: write [NAME=][USER@]ADDRESS[:PORT], or a name of ~/.ssh/config.")
         options: dict[str, Any] = {"username": user} if user else {}
-        return cls(called or word, address, called, options | ({"port": int(port)} if port else {}))
+        return cls(called or word, address.strip("[]"), called, options | ({"port": int(port)} if port else {}))
 
 
 @dataclass
@@ -432,6 +434,8 @@ def packs(
     provide("distributed", LOCK, "Dask, which a fleet needs (once)")
     # Versions of Python may differ from machine to machine: what is called lies in a file that each reads itself.
     warnings.filterwarnings("ignore", message="(?s).*Mismatched versions")
+    # Who does not answer is told in a sentence.
+    warnings.filterwarnings("ignore", message="coroutine .* was never awaited")
     # What an earlier fleet brought stays there.
     (FOLDER / "packs").mkdir(parents=True, exist_ok=True)
     verb = ["chapter", chapter] if chapter else ["book"]

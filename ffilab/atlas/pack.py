@@ -44,7 +44,7 @@ SCHEMA = Path(__file__).with_name("pack.schema.json")
 OF_ROW = ("id", "chapter", "verdict", "qualifier", "size", "reason", "numbers", "interval", "counted")
 OF_PART = ("number", "kind", "experiment", "verdict")
 # The folders before a file, where they are not those of each system.
-FOLDERS = re.compile(r"(?<![\w./~}])/(?!(?:usr|lib\w*|s?bin|etc|proc|sys|dev|run)/)(?:[\w.+@-]+/)+")
+FOLDERS = re.compile(r"(?:(?<=-[ILB])|(?<![\w./~}]))/(?!(?:usr|lib\w*|s?bin|etc|proc|sys|dev)/)(?:[\w.+@-]+/)+")
 # Of two sessions, that they were measured on one machine.
 SAME_MACHINE = ("cpu", "cores", "memory_gib")
 
@@ -142,7 +142,7 @@ def findings(session: Session) -> list[dict] | None:
     try:
         found = numbers_of(session)
         return [slim(row, errors(found, row)) for row in ledger.judged(session)]
-    except (UserError, LookupError, TypeError, ValueError, AttributeError) as error:
+    except (UserError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         say(f"  left out: {session.chapter}, whose records are of another version ({type(error).__name__})")
         return None
 
@@ -269,7 +269,16 @@ def _heads(path: Path) -> tuple[dict[str, bytes], int]:
                         raise Refused("it holds too much")
                     if member.name in (FACTS, LEDGER) and (content := members.extractfile(member)):
                         heads[member.name] = content.read()
-    except (OSError, EOFError, ValueError, OverflowError, zlib.error, tarfile.TarError) as error:
+    except (
+        OSError,
+        EOFError,
+        ValueError,
+        OverflowError,
+        RecursionError,
+        MemoryError,
+        zlib.error,
+        tarfile.TarError,
+    ) as error:
         raise Refused((str(error).splitlines() or ["it is cut off"])[0]) from None
     for name in (FACTS, LEDGER):
         if name not in heads:
@@ -298,7 +307,7 @@ def valid(heads: Mapping[str, Any]) -> None:
         except JsonSchemaValueException as error:
             rule = "be short text without markup" if error.rule in ("pattern", "maxLength") else error.message[:160]
             raise Refused(
-                f"{str(error.name).replace('data', kind, 1)[:80]} must {rule.rpartition(' must ')[2]}"
+                f"{ascii(error.name)[1:-1].replace('data', kind, 1)[:80]} must {rule.rpartition(' must ')[2]}"
             ) from None
         try:
             # JSON Schema does not know infinity, nor half a character.

@@ -3,6 +3,7 @@
 import math
 import shlex
 import shutil
+import warnings
 from functools import partial
 from pathlib import Path
 
@@ -49,6 +50,8 @@ def paths(source: str) -> list[Path]:
         if not named:
             newest = sorted((BUILD / "packs").glob(ENDING), key=lambda path: path.stat().st_mtime)[-1:]
             named = [OURS, *newest]
+        if absent := [str(one) for one in named if not one.exists()]:
+            raise UserError(f"There is no {absent[0]}: name folders and files (no *), in quotes if a name has a space.")
         found = {one: sorted(one.rglob(ENDING)) if one.is_dir() else [one] for one in named}
         if empty := [str(one) for one, packs in found.items() if not packs]:
             raise UserError(
@@ -70,7 +73,9 @@ def render(atlas: Atlas, folder: Path) -> Path:
     shutil.copy(ROOT / "_config.yml", tree)
     shutil.copy(ROOT / "book" / "references.bib", tree / "book")
     (tree / "_toc.yml").write_text("format: jb-book\nroot: book/atlas\n")
-    with step("draw the atlas"), words.speaking(""):
+    with step("draw the atlas"), words.speaking(""), warnings.catch_warnings():
+        # A name in a script that the font lacks has its number in front of it.
+        warnings.filterwarnings("ignore", message="Glyph")
         draw.start_page(True)
         (tree / "book" / "_static" / files.STYLE).write_text(files.style())
         matrix.copy_datatables(tree / "book" / "_static")

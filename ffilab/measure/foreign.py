@@ -56,9 +56,11 @@ def unpacked(given: str) -> Path:
                         )
                 bundle.extractall(Path(scratch) / "all", filter="data")
                 (Path(scratch) / "all").rename(target)
-    except (EOFError, zlib.error, tarfile.TarError, gzip.BadGzipFile) as error:
+    except (EOFError, ValueError, RecursionError, zlib.error, tarfile.TarError, gzip.BadGzipFile) as error:
         why = str(error).splitlines()[0].rstrip(":") if str(error) else "it is cut off"
         raise UserError(f"FROM names {given}, which is neither a folder of records nor a bundle ({why}).") from None
+    if not any(target.rglob("*.jsonl")):
+        raise UserError(f"{given} holds no records, as a light pack: name a folder or a bundle that has some.")
     return target
 
 

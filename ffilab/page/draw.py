@@ -430,7 +430,7 @@ def percent(share: float) -> str:
 
 def plain(text: str) -> str:
     """Escape a text for Markdown, and put it on one line."""
-    return re.sub(r"([\\*_`<\[\]$])", r"\\\1", " ".join(text.split()))
+    return re.sub(r"([\\*_`<\[\]$]|:(?=::))", r"\\\1", " ".join(text.split()))
 
 
 def literal(text: str) -> str:

@@ -1,14 +1,10 @@
 """A Sphinx extension: what proves that a page's numbers may be trusted is folded; a page in another language says so to
-browsers; code in a table breaks at its joints; versions that sentences are bound to come from one file."""
+browsers; code in a table breaks at its joints."""
 
 import re
-import tomllib
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.config import Config
-
-from ffilab.run.paths import ROOT
 
 # The name of each language in its own words, and as HTML names it. A page in one ends in its name.
 LANGUAGES = {"zh_TW": ("正體中文", "zh-Hant-TW")}
@@ -43,13 +39,7 @@ def language(app: Sphinx, page: str, template: str, context: dict, doctree: node
             context["language"] = tag
 
 
-def versions(app: Sphinx, config: Config) -> None:
-    """Let `{{ pybind11 }}` stand for the version for which that sentence was last read."""
-    config.myst_substitutions.update(tomllib.loads((ROOT / "book" / "versions.toml").read_text()))
-
-
 def setup(app: Sphinx) -> dict:
-    app.connect("config-inited", versions)
     app.connect("doctree-resolved", fold)
     app.connect("doctree-resolved", breakable)
     app.connect("html-page-context", language)

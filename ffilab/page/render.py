@@ -128,6 +128,7 @@ def assemble(tree: Path) -> Path:
     parts.write(tree, Copy({row["id"]: row for row in rows}, sessions))
     findable(tree)
     shorten_links(tree)
+    state_versions(tree)
     return tree
 
 
@@ -175,6 +176,14 @@ def shorten_links(tree: Path) -> None:
         shortened = LINK.sub(short, text)
         if shortened != text:
             page.write_text(shortened)
+
+
+def state_versions(tree: Path) -> None:
+    """Let `{{ pybind11 }}` stand for the version for which that sentence was last read. MyST's own substitutions are
+    programs, and a page may show what somebody else's record says."""
+    versions = tomllib.loads((ROOT / "book" / "versions.toml").read_text())
+    for path in [path for ending in ("*.md", "*.ipynb") for path in tree.rglob(ending)]:
+        path.write_text(re.sub(r"\{\{ (\w+) \}\}", lambda name: versions.get(name[1], name[0]), path.read_text()))
 
 
 def write_translated(chapter: Chapter, language: str, folder: Path, tree: Path) -> None:

@@ -185,7 +185,9 @@ def run(verbs: click.Group, stopped: str, mistake: int) -> None:
     except MemoryError:
         end("there is not enough memory: end what else is running, and run the same command again.")
     except click.NoSuchOption as error:
-        end(f'{error.format_message()} A statement that begins with - stands behind --: ffilab time -- "-x" "+x"')
+        timed = error.ctx and error.ctx.info_name == "time"
+        behind = ' A statement that begins with - stands behind --: ffilab time -- "-x" "+x"' if timed else ""
+        end(error.format_message() + behind)
     except click.ClickException as error:
         end(error.format_message())
     except SystemExit:

@@ -91,8 +91,11 @@ def test_a_chapter_that_finds_no_free_file_names_the_limit(chapter):
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_the_disk_is_full_in_the_middle_of_a_chapter(chapter, tmp_path, monkeypatch):
-    source = chapter("x = 1", "print('x' * 5_000_000)").folder
+@pytest.mark.parametrize("fills", ["pass", "while True: log.write(b'x' * 999)"], ids=["notebook", "log too"])
+def test_the_disk_is_full_in_the_middle_of_a_chapter(chapter, tmp_path, monkeypatch, fills):
+    log = tmp_path / "small" / "notebooks" / "chapter-victim.log"
+    first = f"import contextlib\nwith contextlib.suppress(OSError), open({str(log)!r}, 'ab', 0) as log:\n    {fills}"
+    source = chapter(first, "print('x' * 5_000_000)").folder
     with small.disk(tmp_path / "small", "size=1m") as disk:
         monkeypatch.setattr(execute, "LOGS", disk / "notebooks")
         there = Chapter("victim", source, disk / "executed")
