@@ -57,11 +57,11 @@ def step(title: str):
     if console.is_terminal:
         columns = [
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(30),
             TimeElapsedColumn(),
             TextColumn("{task.fields[left]}"),
-            TextColumn("[dim]{task.fields[detail]}"),
+            TextColumn("{task.fields[detail]}", style="dim", markup=False),
         ]
         with Progress(*columns, console=console, transient=True) as display:
             yield Step(title, display)
