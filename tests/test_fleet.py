@@ -230,6 +230,7 @@ def test_a_scheduler_that_cannot_be_joined_is_a_sentence(address):
         fleet.packs(["rack"], address, "127.0.0.1", "", "", {})
 
 
+@pytest.mark.tool("ssh")
 def test_a_machine_that_could_not_find_the_scheduler_is_named_at_once(tmp_path):
     """Kept for documentation: it is nobody's address."""
     (tmp_path / "config").write_text("Host rack\n  HostName 192.0.2.1\nHost here\n  HostName 127.0.0.1\n")
