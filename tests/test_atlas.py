@@ -47,9 +47,9 @@ def combined(measurements):
 
 
 def coverage(rng, machines, between, rounds, has_errors=True, scatter=0.03, exact=1, **how):
-    """exact: how many times as exact the first machine is measured.
+    """How often the interval of the mean held the mean, and the prediction interval what one machine more measured.
 
-    How often the interval of the mean held the mean, and the prediction interval what one machine more measured."""
+    exact: how many times as exact the first machine is measured."""
     of_mean = of_next = 0
     for _ in range(rounds):
         first, *truths = rng.normal(0.1, between, machines + 1)

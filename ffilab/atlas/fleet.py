@@ -15,7 +15,7 @@ import sys
 import time
 import warnings
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from importlib.util import module_from_spec, spec_from_file_location
 from os.path import relpath
@@ -389,16 +389,18 @@ async def joined(address: str, words: list) -> list[Machine]:
     """Work on all workers of a scheduler that is there."""
     from distributed import Client  # pyright: ignore[reportMissingImports]
 
-    try:
-        client = Client(address, asynchronous=True)
-        # What listens there may be no scheduler, and never say a word.
-        await asyncio.wait_for(client, ANSWER_S)
-    except (OSError, TypeError, ValueError):
-        raise UserError(
-            f"No Dask scheduler answers at {address} within {ANSWER_S} s: name the address that it says itself, and "
-            "where it asks for keys set distributed.comm.tls."
-        ) from None
-    async with client:
+    client = Client(address, asynchronous=True)
+    async with AsyncExitStack() as stack:
+        # Also where it never connects: Dask would warn of what nobody awaited.
+        stack.push_async_exit(client)
+        try:
+            # What listens there may be no scheduler, and never say a word.
+            await asyncio.wait_for(client, ANSWER_S)
+        except (OSError, TypeError, ValueError):
+            raise UserError(
+                f"No Dask scheduler answers at {address} within {ANSWER_S} s: name the address that it says itself, "
+                "and where it asks for keys set distributed.comm.tls."
+            ) from None
         workers = (await workers_of(client)).values()
         lacking = [str(about["name"]) for about in workers if not about["resources"].get(RESOURCE)]
         if lacking or not workers:
@@ -434,8 +436,6 @@ def packs(
     provide("distributed", LOCK, "Dask, which a fleet needs (once)")
     # Versions of Python may differ from machine to machine: what is called lies in a file that each reads itself.
     warnings.filterwarnings("ignore", message="(?s).*Mismatched versions")
-    # Who does not answer is told in a sentence.
-    warnings.filterwarnings("ignore", message="coroutine .* was never awaited")
     # What an earlier fleet brought stays there.
     (FOLDER / "packs").mkdir(parents=True, exist_ok=True)
     verb = ["chapter", chapter] if chapter else ["book"]

@@ -12,7 +12,6 @@ import json
 import re
 import socket
 import tempfile
-import zlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -28,7 +27,7 @@ from ffilab.measure.reading import Reading, Session
 from ffilab.page.contents import chapters, digest
 from ffilab.page.files import slug
 from ffilab.page.ledger_page import finite
-from ffilab.run.archives import tarfile
+from ffilab.run.archives import DAMAGED, tarfile
 from ffilab.run.budget import BUDGETS
 from ffilab.run.errors import UserError
 from ffilab.run.paths import NOTEBOOKS, ROOT, without_paths
@@ -269,16 +268,7 @@ def _heads(path: Path) -> tuple[dict[str, bytes], int]:
                         raise Refused("it holds too much")
                     if member.name in (FACTS, LEDGER) and (content := members.extractfile(member)):
                         heads[member.name] = content.read()
-    except (
-        OSError,
-        EOFError,
-        ValueError,
-        OverflowError,
-        RecursionError,
-        MemoryError,
-        zlib.error,
-        tarfile.TarError,
-    ) as error:
+    except (OSError, MemoryError, *DAMAGED) as error:
         raise Refused((str(error).splitlines() or ["it is cut off"])[0]) from None
     for name in (FACTS, LEDGER):
         if name not in heads:

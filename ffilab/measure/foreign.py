@@ -4,11 +4,9 @@ They are checked once, in the book's own environment, before any page is made fr
 may lack fastjsonschema, reads its own records and checked ones.
 """
 
-import gzip
 import hashlib
 import json
 import tempfile
-import zlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import cache
@@ -16,7 +14,7 @@ from pathlib import Path
 
 from ffilab.measure.lines import damaged, whole
 from ffilab.measure.record import MAIN, Record, read_record
-from ffilab.run.archives import tarfile
+from ffilab.run.archives import DAMAGED, tarfile
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD
 
@@ -56,11 +54,11 @@ def unpacked(given: str) -> Path:
                         )
                 bundle.extractall(Path(scratch) / "all", filter="data")
                 (Path(scratch) / "all").rename(target)
-    except (EOFError, ValueError, RecursionError, zlib.error, tarfile.TarError, gzip.BadGzipFile) as error:
+    except DAMAGED as error:
         why = str(error).splitlines()[0].rstrip(":") if str(error) else "it is cut off"
         raise UserError(f"FROM names {given}, which is neither a folder of records nor a bundle ({why}).") from None
     if not any(target.rglob("*.jsonl")):
-        raise UserError(f"{given} holds no records, as a light pack: name a folder or a bundle that has some.")
+        raise UserError(f"{given} holds no records; a light pack has none. Name a folder or a bundle that has some.")
     return target
 
 

@@ -56,10 +56,11 @@ def must_call(arms: Iterable[Arm]) -> None:
         except (SyntaxError, ValueError):
             # Told when it is made; or it has several lines.
             continue
-        if isinstance(line, ast.Expr) and isinstance(line.value, ast.Attribute):
+        alone = line.value if isinstance(line, ast.Expr) else None
+        if isinstance(alone, ast.Attribute):
             print(f"{arm.name!r} reads an attribute and calls nothing: write {arm.statement.strip()}() to time a call.")
-        if isinstance(line, ast.Expr) and isinstance(line.value, ast.Name | ast.Constant):
-            called = getattr(line.value, "id", "f")
+        if isinstance(alone, ast.Name | ast.Constant):
+            called = alone.id if isinstance(alone, ast.Name) else "f"
             raise UserError(f"{arm.name!r} calls nothing: write {called}() to time a call. {AGAIN}")
 
 

@@ -198,8 +198,9 @@ def _check(name: str, path: Path, code: int | None, limit: float, answer: Path, 
         if code < 0:
             end["message"] = f"the process that ran its cells was ended by {signal.Signals(-code).name}"
     # Whoever met the full disk first may have said nothing of it.
-    no_space = "No space left on device" in end.get("message", "") or not shutil.disk_usage(path.parent).free
-    if end["ended"] == "failed" and no_space:
+    if end["ended"] == "failed" and (
+        "No space left on device" in end["message"] or not shutil.disk_usage(path.parent).free
+    ):
         raise disk_full(path.parent)
     if end["ended"] in ("failed", "died") and (error := reached(log.read_text(errors="replace"))):
         raise error

@@ -24,6 +24,7 @@ SEARCH = "search.toml"
 # A link to a page without words of its own, inside a sentence: in front of it stands more than the beginning of a line,
 # an item or a cell.
 LINK = re.compile(r"(?<![-|\"\n] )(?<![|\"\n]){doc}`([^<`]+)`")
+VERSION = re.compile(r"\{\{ (\w+) \}\}")
 # The name before the question in the title of a page, in Markdown or in a notebook.
 TITLE = re.compile(r'^[ "]*# ([^:\n"]+): ', re.M)
 
@@ -127,8 +128,7 @@ def assemble(tree: Path) -> Path:
     matrix.copy_datatables(tree / "book" / "_static")
     parts.write(tree, Copy({row["id"]: row for row in rows}, sessions))
     findable(tree)
-    shorten_links(tree)
-    state_versions(tree)
+    finish_sentences(tree)
     return tree
 
 
@@ -161,8 +161,11 @@ def findable(tree: Path) -> None:
         path.write_text(f"---\nnosearch: true\n---\n{path.read_text()}")
 
 
-def shorten_links(tree: Path) -> None:
-    """Let a link in a sentence say the name of a page, and not its question too: *Arenas*, of *Arenas: why does …?*"""
+def finish_sentences(tree: Path) -> None:
+    """Let a link in a sentence say the name of a page, and not its question too: *Arenas*, of *Arenas: why does …?* And
+    let `{{ pybind11 }}` stand for the version for which that sentence was last read: MyST's own substitutions are
+    programs, and a page may show what somebody else's record says."""
+    versions = tomllib.loads((ROOT / "book" / "versions.toml").read_text())
     texts = {path: path.read_text() for ending in ("*.md", "*.ipynb") for path in tree.rglob(ending)}
     names = {path.with_suffix("").resolve(): found[1] for path, text in texts.items() if (found := TITLE.search(text))}
     for page, text in texts.items():
@@ -173,17 +176,9 @@ def shorten_links(tree: Path) -> None:
             name = names.get((folder / link[1]).resolve())
             return f"{{doc}}`{name} <{link[1]}>`" if name else link[0]
 
-        shortened = LINK.sub(short, text)
-        if shortened != text:
-            page.write_text(shortened)
-
-
-def state_versions(tree: Path) -> None:
-    """Let `{{ pybind11 }}` stand for the version for which that sentence was last read. MyST's own substitutions are
-    programs, and a page may show what somebody else's record says."""
-    versions = tomllib.loads((ROOT / "book" / "versions.toml").read_text())
-    for path in [path for ending in ("*.md", "*.ipynb") for path in tree.rglob(ending)]:
-        path.write_text(re.sub(r"\{\{ (\w+) \}\}", lambda name: versions.get(name[1], name[0]), path.read_text()))
+        finished = VERSION.sub(lambda tool: versions.get(tool[1], tool[0]), LINK.sub(short, text))
+        if finished != text:
+            page.write_text(finished)
 
 
 def write_translated(chapter: Chapter, language: str, folder: Path, tree: Path) -> None:
