@@ -3,7 +3,7 @@
 import tomllib
 from collections import Counter
 
-from ffilab.page.render import SEARCH, findable, shorten_links
+from ffilab.page.render import SEARCH, findable, finish_sentences
 from ffilab.run.paths import ROOT
 
 TYPED = tomllib.loads((ROOT / "book" / SEARCH).read_text())
@@ -37,7 +37,7 @@ def test_a_link_in_a_sentence_says_the_name_of_a_page_without_its_question(tmp_p
     (tmp_path / "asks.md").write_text("# Arenas: why does memory grow?\n")
     here = tmp_path / "here.md"
     here.write_text("- {doc}`asks`: all.\n\nSee {doc}`asks`, or {doc}`the other <asks>`, or {doc}`nothing`.\n")
-    shorten_links(tmp_path)
+    finish_sentences(tmp_path)
     assert here.read_text() == (
         "- {doc}`asks`: all.\n\nSee {doc}`Arenas <asks>`, or {doc}`the other <asks>`, or {doc}`nothing`.\n"
     )
