@@ -23,8 +23,8 @@ RUN = "FFILAB_RUN"
 MINIMUM = (3, 11)
 # Verbs that set up interpreters and native code, unless FROM says that nothing is measured.
 SETTING_UP = {"book", "chapter", "more", "lab", "test", "test-all", "kernels", "native", "study", "ready"}
-# Verbs that write to this folder: one at a time.
-READERS = {"doctor", "lab", "compare", "judge", "time", "--help"}
+# Verbs that run beside others in this folder. All others write to it, one at a time.
+READERS = {"doctor", "lab", "compare", "judge", "time", "scale", "--help", "-h"}
 
 
 class Stop(Exception):

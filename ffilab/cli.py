@@ -1,6 +1,7 @@
 """The verbs, one function each. Errors of the reader end in one sentence, not in a traceback."""
 
 import importlib
+import inspect
 import os
 import secrets
 import shlex
@@ -203,7 +204,7 @@ def pytest(kernels: str, part: str, shared_by: str, *options: str) -> int:
 
 
 @verbs.command()
-@click.argument("name")
+@click.argument("name", type=click.Choice(STUDIES))
 @budget_option
 @click.option(
     "--from", "source", default="", help="Of the study of characteristics: keep what these records know, first."
@@ -217,10 +218,15 @@ def study(name, budget, source, **how):
     if name == "characteristics":
         # It measures nothing, and needs nothing built.
         return importlib.import_module("studies.characteristics").main(records(source))
-    if name not in STUDIES:
-        raise UserError(f"There is no study {name!r}: NAME must be one of {', '.join(STUDIES)}.")
+    if source:
+        raise UserError("--from belongs to the study of characteristics alone: leave it out.")
+    main, options = importlib.import_module(f"studies.{name}").main, {key: value for key, value in how.items() if value}
+    try:
+        inspect.signature(main).bind(budget, **options)
+    except TypeError as error:
+        raise UserError(f"The study of {name} has no such option ({error}): leave it out.") from None
     build_all(environments.provision(catalogue.parse("pair")))
-    importlib.import_module(f"studies.{name}").main(budget, **{key: value for key, value in how.items() if value})
+    main(budget, **options)
 
 
 @verbs.command()
@@ -335,9 +341,8 @@ def lab(name, kernels, budget, source, listen):
         from ffilab.measure import foreign
         from ffilab.page import execute
 
-        # Those of the other chapters are checked, too, if none is named.
-        for chapter in [name] if name else chapters.chapter_names():
-            foreign.find(folder, chapter)
+        if name:
+            foreign.find(folder, name)
         kernels_folder = paths.BUILD / "lab" / "reading"
         names = [execute.reading_kernel(kernels_folder, python.name) for python in catalogue.CHAPTER_PAIR]
         told |= {"source": str(folder)}

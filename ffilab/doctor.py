@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -75,6 +76,15 @@ def command(packages: list[dict]) -> str:
 RUST = (1, 88)
 
 
+def c_compilers() -> list[str]:
+    """Commands that may be the C compiler: what CC names, then those that systems have."""
+    try:
+        named = shlex.split(os.environ.get("CC", ""))[:1]
+    except ValueError:
+        named = []
+    return named + KNOWN["tools"]["C compiler"][2]
+
+
 def present(tool: str, commands: list[str]) -> bool:
     """Is this tool on the machine?"""
     if tool == "Python 3.11+":
@@ -84,6 +94,8 @@ def present(tool: str, commands: list[str]) -> bool:
     if tool == "Rust":
         version = re.search(r"(\d+)\.(\d+)", system.output("rustc", "--version")) if shutil.which("cargo") else None
         return version is not None and tuple(map(int, version.groups())) >= RUST
+    if tool == "C compiler":
+        commands = c_compilers()
     if tool == "lld":
         from ffilab.run import settings
         from ffilab.setup import linker
@@ -94,7 +106,7 @@ def present(tool: str, commands: list[str]) -> bool:
 
 def header_present(header: str) -> bool:
     """Does the C compiler find this header? True if there is no compiler to ask."""
-    compiler = next(filter(shutil.which, KNOWN["tools"]["C compiler"][2]), None)
+    compiler = next(filter(shutil.which, c_compilers()), None)
     if compiler is None:
         return True
     source = f"#include <{header}>\n"

@@ -47,7 +47,7 @@ def undeclared(folder: Path, name: str) -> str:
     include = interpreters.probe(python)["include"]
     (folder / f"{name}.c").write_text(UNDECLARED.format(name=name))
     options = ["-shared", "-fPIC", f"-I{include}", f"{name}.c", "-o", f"{name}.so"]
-    subprocess.run([*machine.compiler().split(), *options], cwd=folder, check=True)
+    subprocess.run([*machine.compiler_command(), *options], cwd=folder, check=True)
     return python
 
 

@@ -52,7 +52,7 @@ def wheel(folder: Path, python: Installed, steps: int) -> Path:
     (folder / "mixing.c").write_text(SOURCE)
     built = folder / f"mixing.{soabi(python)}.so"
     options = ["-O2", "-shared", "-fPIC", f"-DSTEPS={steps}", f"-I{include}", "-o", built.name, "mixing.c"]
-    subprocess.run([*machine.compiler().split(), *options], cwd=folder, check=True)
+    subprocess.run([*machine.compiler_command(), *options], cwd=folder, check=True)
     path, about = folder / "mixing-1-py3-none-any.whl", "mixing-1.dist-info"
     with zipfile.ZipFile(path, "w") as packed:
         packed.write(built, built.name)

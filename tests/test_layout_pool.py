@@ -16,7 +16,7 @@ from ffilab.run.errors import UserError
 from ffilab.setup import layout_pool, layouts, relink
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from ffilab.setup.layouts import AS_INSTALLED
-from tests.helpers.environment import python_of, ran
+from tests.helpers.environment import order_of, python_of, ran
 from tests.helpers.of_chapter import hostile
 
 pytestmark = pytest.mark.usefixtures("quiet_progress", "quiet_machine")
@@ -123,7 +123,7 @@ def test_the_hot_part_of_a_layout_stays_in_front_of_the_normal_one(pool, build):
     of = {function.symbol: function.part for function in known if names[function.symbol] == 1}
     middles = []
     for layout in pool[build]:
-        order = relink.order_of(Path(layout.python).resolve())
+        order = order_of(Path(layout.python).resolve())
         places = {part: [place for place, name in enumerate(order) if of.get(name) == part] for part in parts}
         assert len(places[".text.hot."]) > 100
         # Some of them the linker may place as it has to.

@@ -9,11 +9,11 @@ import sys
 
 import pytest
 
-from ffilab.run.machine import compiler
+from ffilab.run.machine import compiler_command
 from ffilab.run.paths import NATIVE, NATIVE_OUT
 from ffilab.setup import installed, layout_pool, link_recorder, linker, native, native_links, relink
 from ffilab.setup.catalogue import BY_LABEL, GIL
-from tests.helpers.environment import ran
+from tests.helpers.environment import order_of, ran
 from tests.helpers.tiny import library
 
 needs_linker = pytest.mark.skipif(linker.find() is None, reason="no linker here orders functions")
@@ -44,7 +44,7 @@ def record_of(chapter):
 def recorded_link(folder, *arguments):
     """Run the recorder in a folder as a build tool would; the folder of its records."""
     links = folder / "links"
-    command = [sys.executable, "-I", link_recorder.__file__, *compiler().split(), "--", *arguments]
+    command = [sys.executable, "-I", link_recorder.__file__, *compiler_command(), "--", *arguments]
     environment = {**native_links.os.environ, link_recorder.LINKS: str(links)}
     subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
     return links
@@ -63,7 +63,7 @@ def test_a_link_is_recorded(tiny):
 def test_what_was_optimised_at_link_time_is_linked_again(tmp_path):
     """From the objects that the optimisation made. Called by a function that it inlines, one stays a function for
     others."""
-    says = ran(*compiler().split(), "--version").stdout
+    says = ran(*compiler_command(), "--version").stdout
     if "Free Software Foundation" not in says:
         pytest.skip("only gcc's objects are looked into")
     (tmp_path / "tiny.c").write_text(source() + "int g(int x);\nint h(int x) { return g(x) + f3(x); }\n")
@@ -77,7 +77,7 @@ def test_what_was_optimised_at_link_time_is_linked_again(tmp_path):
     assert [path.name for path in record.glob("*apart.o")]
     assert not [path.name for path in record.glob("*tiny.o")]
     made = [native_links.link(record, tmp_path / f"{n}.so", random.Random(n)) for n in range(2)]
-    orders = [[name for name in relink.order_of(one) if name in ("g", "h") or name[0] == "f"] for one in made]
+    orders = [[name for name in order_of(one) if name in ("g", "h") or name[0] == "f"] for one in made]
     assert orders[0] != orders[1]
     assert {"g", "h", "f3"} <= set(orders[0])
     assert ctypes.CDLL(str(made[0])).h(10) == 11 + expected(3, 10)
@@ -86,7 +86,7 @@ def test_what_was_optimised_at_link_time_is_linked_again(tmp_path):
 @needs_linker
 def test_links_differ_in_order_and_place_and_in_nothing_else(tiny, tmp_path):
     made = [native_links.link(record_of(tiny), tmp_path / f"{n}.so", random.Random(n)) for n in range(2)]
-    orders = [[name for name in relink.order_of(one) if name.startswith("f")] for one in made]
+    orders = [[name for name in order_of(one) if name.startswith("f")] for one in made]
     assert orders[0] != orders[1]
     assert sorted(orders[0]) == sorted(orders[1])
     exported = native_links.symbols(tiny / "libtiny.so", "--dynamic")
@@ -126,7 +126,7 @@ def test_scripts_and_archives_are_kept_and_the_pad_is_not_collected(tmp_path):
     again = native_links.link(kept / "m", tmp_path / "m.so", random.Random(1))
     assert native_links.symbols(again, "--dynamic") == {"outer"}
     assert ctypes.CDLL(str(again)).outer(20) == 41
-    assert relink.PAD in relink.order_of(again)
+    assert relink.PAD in order_of(again)
 
 
 def test_programs_macros_and_sanitizers_are_not_recorded(tmp_path):
@@ -134,9 +134,9 @@ def test_programs_macros_and_sanitizers_are_not_recorded(tmp_path):
     recorded_link(tmp_path, "main.c", "-o", "program")
     recorded_link(tmp_path, "-shared", "-fPIC", "main.c", "-o", "libmacros-0123456789abcdef.so")
     assert (tmp_path / "program").exists()
-    command = [*compiler().split(), "-fsanitize=undefined", "-fPIC", "-shared", "main.c", "-o", "checked.so"]
+    command = [*compiler_command(), "-fsanitize=undefined", "-fPIC", "-shared", "main.c", "-o", "checked.so"]
     if subprocess.run(command, cwd=tmp_path, capture_output=True).returncode == 0:
-        recorded_link(tmp_path, *command[len(compiler().split()) :])
+        recorded_link(tmp_path, *command[len(compiler_command()) :])
     assert not (tmp_path / "links").exists()
 
 

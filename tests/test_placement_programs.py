@@ -17,7 +17,7 @@ from ffilab.setup import relink
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.placement import counting, exercise, experiment, history, lottery, story
 from notebooks.placement.counting import USUAL
-from tests.helpers.environment import ran, script
+from tests.helpers.environment import order_of, ran, script
 
 pytestmark = pytest.mark.usefixtures("quiet_progress", "quiet_machine")
 VALGRIND = pytest.mark.tool("valgrind")
@@ -69,7 +69,7 @@ def test_the_orders_are_what_the_page_says_of_them(linked, monkeypatch):
     files = {program["kind"]: lottery.where(GIL, program["file"]) for program in made["programs"]}
     original = relink.prefix(GIL) / "bin" / f"python{GIL}"
     kinds = ("copy", lottery.TOGETHER, lottery.ANYWHERE, "order")
-    installed, default, together, anywhere, shuffled = map(relink.order_of, (original, *map(files.get, kinds)))
+    installed, default, together, anywhere, shuffled = map(order_of, (original, *map(files.get, kinds)))
     # The linker's own order is that of the interpreter as it is installed.
     assert in_order(default, installed) > 0.99
     # What is hot stands side by side, and all others by lot, in whatever part the profile put them; or what is hot

@@ -34,7 +34,7 @@ from ffilab.measure import instructions
 from ffilab.measure.case import program
 from ffilab.measure.source import source_of
 from ffilab.measure.workers import WORKER
-from ffilab.run.machine import compiler, cores_usable
+from ffilab.run.machine import compiler, compiler_command, cores_usable
 from ffilab.run.paths import NATIVE, ROOT
 from ffilab.setup import installed, native
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
@@ -144,7 +144,7 @@ def flags(folder, kind):
         instrument += " -fsanitize-recover=address"
     else:
         built = compilers / "sections.o"
-        subprocess.run([*compiler().split(), "-fPIC", "-c", SECTIONS, "-o", built], check=True)
+        subprocess.run([*compiler_command(), "-fPIC", "-c", SECTIONS, "-o", built], check=True)
         link += f" {built} " + " ".join(f"-Wl,--wrap={name}" for name in WRAPPED)
     # Debug, or what CMake builds has its symbols taken away.
     of_cmake = {"SKBUILD_CMAKE_BUILD_TYPE": "Debug"}
@@ -192,7 +192,7 @@ def runtime(kind):
 
 def of_the_compiler(name):
     """Where the compiler has a library; its name alone where it has none."""
-    return ran(*compiler().split(), f"-print-file-name={name}").stdout.strip()
+    return ran(*compiler_command(), f"-print-file-name={name}").stdout.strip()
 
 
 def commands_of(folder, project, label, runtime):

@@ -235,6 +235,14 @@ def test_the_gil_that_an_import_turned_on_stops_the_chapter(session, tmp_path):
         session.run("without", [Case(FREE_THREADED, "on", file=str(file))], 1)
 
 
+def test_a_case_may_print_without_ending_its_line_and_returns_what_json_can_hold(session, tmp_path):
+    file = tmp_path / "experiment.py"
+    file.write_text("def dots():\n    print('.', end='')\n    return {'n': 1}\n\ndef sets():\n    return {'n': {1}}\n")
+    assert session.run("dots", [Case(GIL, "dots", file=str(file))], 1).n.tolist() == [1]
+    with pytest.raises(UserError, match="JSON cannot hold a set"):
+        session.run("sets", [Case(GIL, "sets", file=str(file))], 1)
+
+
 def test_a_program_prints_its_rows_last():
     printed = json.dumps([{"n": 1}, {"n": 2}])
     assert Program(("sh", "-c", f"echo noise; echo '{printed}'")).run().result == [{"n": 1}, {"n": 2}]

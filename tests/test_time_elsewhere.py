@@ -371,6 +371,7 @@ def test_a_notebook_compares_its_lines(monkeypatch):
     assert [arm.statement for arm in arms] == ["total(x)", "max(x)"]
     assert (arms[0].setup, further["seconds"]) == ("y = n", 2)
     assert all(text in arms[0].uses for text in ("n = 99", "def total(x)", "x = [0, 1,"))
+    assert shell.run_line_magic("ffilab", "--help") is None
     for cell, said in {
         "%%ffilab --time soon\npass": "say it as in",
         "%%ffilab --json x\npass": "call save",

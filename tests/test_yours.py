@@ -89,6 +89,18 @@ def test_the_gate_fails_on_a_finding_only():
     assert unclear.gate(0.02).startswith("Open: this run cannot tell whether b takes more than 2 % longer than a")
 
 
+def test_what_was_stopped_early_passes_no_gate(monkeypatch):
+    """A job that was cancelled is not green; what certainly takes longer fails all the same."""
+    result = made_up(a=0.0, b=0.1)
+    stopped = Result(replace(result.record, cut_off=True), b"the record")
+    monkeypatch.setattr(comparing, "compare", lambda *_, **__: stopped)
+    for limit, code in {"2%": 1, "20%": 130}.items():
+        with pytest.raises(SystemExit) as leaving:
+            command.time.main(["--fail-if-slower", limit, "x", "y"], standalone_mode=False)
+        assert leaving.value.code == code
+    assert stopped.gate(0.2).startswith("Not judged whether anything takes more than 20 % longer than a")
+
+
 def test_what_a_control_is_off_by_widens_every_interval():
     result = made_up(more=0.11, a=0.0, b=0.08, c=0.5)
     assert "A control was off (bias, " in str(result)

@@ -137,12 +137,12 @@ def written(found: dict[str, Session], folder: Path, called: str = "", light: bo
 
 
 def findings(session: Session) -> list[dict] | None:
-    """What a session says of its claims; None, with a line for the reader, if its records are of another version."""
+    """What a session says of its claims; None, with a line for the reader, if this version cannot judge its records."""
     try:
         found = numbers_of(session)
         return [slim(row, errors(found, row)) for row in ledger.judged(session)]
     except (UserError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
-        say(f"  left out: {session.chapter}, whose records are of another version ({type(error).__name__})")
+        say(f"  left out: {session.chapter}, whose records this version cannot judge ({type(error).__name__})")
         return None
 
 

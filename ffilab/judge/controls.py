@@ -155,22 +155,22 @@ def disturbances(session) -> list[Check]:
 def mostly_disturbed(session) -> dict[str, str]:
     """What no sentence tells a number of, and why: plans and titles of which most stayed disturbed. Nothing of a smoke
     test, which says nothing anyhow."""
-    checks = disturbances(session) if session.budget.is_result else []
-    return {check.source: check_in_words(check) for check in checks if check.is_off}
+    if not session.budget.is_result:
+        return {}
+    return {check.source: check_in_words(check) for check in disturbances(session) if check.is_off}
 
 
 def repaired(session) -> str:
     """Say in one line what was measured again and what is left out: "12 of 400 processes were measured again, 1 left
     out: other load"."""
-    check_in_words = []
+    reports = []
     for what, names in (("processes", session.record.titles), ("blocks", session.plans)):
         if names:
             counts = Disturbed(*map(sum, zip(*(session.disturbed(name) for name in names))))
             words = Counter(filter(None, map(session.disturbed_by, names)))
-            check_in_words.append(
-                noise.disturbed_in_words(counts, max(words, key=lambda word: words[word], default=""), what)
-            )
-    return "; ".join(check_in_words)
+            most = max(words, key=lambda word: words[word], default="")
+            reports.append(noise.disturbed_in_words(counts, most, what))
+    return "; ".join(reports)
 
 
 def unequal(name: str, record: Record) -> list[Check]:
@@ -182,8 +182,8 @@ def unequal(name: str, record: Record) -> list[Check]:
     level = 1 - (1 - LEVEL) / len(found)
     sure = {one: one.more - t_quantile(0.5 + level / 2, one.n - 1) * one.error for one in found}
     worst = max(sure, key=lambda one: sure[one])
-    check_in_words = f"{worst.cell}: {worst.more:+.0%} of its batches, beside the others"
-    return [Check("left out alike", f"arms of {name!r}", check_in_words, sure[worst] <= MUCH_MORE, worst.more)]
+    shown = f"{worst.cell}: {worst.more:+.0%} of its batches, beside the others"
+    return [Check("left out alike", f"arms of {name!r}", shown, sure[worst] <= MUCH_MORE, worst.more)]
 
 
 def lost(name: str, record: Record) -> Check:

@@ -196,8 +196,11 @@ def expected_wrong(rows: list[dict]) -> float:
     by_interval = 0
     for part in [part for row in rows for part in row["parts"] if part["number"] not in row["counted"]]:
         rule = KINDS[part["kind"]]
-        # An event that was seen is no interval's; that it is rarer than a rate is.
-        by_interval += part["verdict"] in ((rule.unseen,) if issubclass(rule, Event) else (YES, NO) * rule.by_interval)
+        if issubclass(rule, Event):
+            # An event that was seen is no interval's; that it is rarer than a rate is.
+            by_interval += part["verdict"] == rule.unseen
+        elif rule.by_interval:
+            by_interval += part["verdict"] in (YES, NO)
     return verdicts.ALPHA * by_interval
 
 

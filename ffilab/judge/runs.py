@@ -187,14 +187,14 @@ def report(paths: tuple[Path, Path]) -> str:
     judged = table[table.arm != table.yardstick]
     judged = judged.assign(said=[answer(row, is_smoke) for row in judged.itertuples()])
     names = ["/".join(record.path.parts[-2:]) for record in (first, second)]
-    of_processes = "arms" not in first.run["plan"]
+    are_processes = "arms" not in first.run["plan"]
     how = "Ratios within each run are compared, and no times."
-    if of_processes:
+    if are_processes:
         how = (
             "Processes are compared, one value for each; times among them drift with the machine. What does not differ "
             "is not listed."
         )
-    lines = [in_one_sentence(judged, is_smoke, of_processes), f"{names[0]}, then {names[1]}: two runs, not one. {how}"]
+    lines = [in_one_sentence(judged, is_smoke, are_processes), f"{names[0]}, then {names[1]}: two runs, not one. {how}"]
     lines += [f"  measured on {basis(first)}, then on {basis(second)}"]
     lines += [f"  differs: {line}" for line in differences(first, second)]
     lines += [

@@ -157,7 +157,7 @@ class Said(Mapping[str, str]):
             return self._nothing(sentence)
         own = {alias: name for alias, name in sentence.poured.items() if alias not in others}
         poured = {alias: Poured(self._numbers.told(name)) for alias, name in own.items()}
-        return form.format(**poured, **{alias: Text(sentences_of) for alias, sentences_of in others.items()})
+        return form.format(**poured, **{alias: Text(other) for alias, other in others.items()})
 
     def _nothing(self, sentence: Sentence) -> str:
         """That too little was measured; by itself, and not in the middle of another sentence, with the reason that a

@@ -1,6 +1,7 @@
 """Processes of an experiment as rows of a table: which of them count, and what each brought."""
 
 import json
+import math
 from collections import Counter
 
 from ffilab.measure import neighbour, noise
@@ -83,10 +84,12 @@ def limits_of(places: list[list[dict]], whole: set[str]) -> dict[str, float]:
         least = min(tries, key=company_of)
         clean = any(not noise.disturbed(line) for line in tries)
         by_case.setdefault(case_of(least), []).append(0.0 if clean else company_of(least))
-    return {
-        case: sorted(company)[min(len(company), max(LEAST, -(-len(company) // 2) if case in whole else 0)) - 1]
-        for case, company in by_case.items()
-    }
+    limits = {}
+    for case, company in by_case.items():
+        # At least so many stay; where most was disturbed, the quieter half.
+        kept = max(LEAST, math.ceil(len(company) / 2)) if case in whole else LEAST
+        limits[case] = sorted(company)[min(kept, len(company)) - 1]
+    return limits
 
 
 def company_of(child: dict) -> float:

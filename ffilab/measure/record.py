@@ -202,7 +202,8 @@ class Record:
         if (interpreter, arm) in self.missing:
             raise KeyError(f"{arm} on {interpreter}: {self.missing[interpreter, arm]}")
         if not self.noise.restarts:
-            raise UserError(f"The record {self.path and self.path.name} holds no complete restart: measure again.")
+            why = f" (the last one failed: {self.failures[-1]['reason']})" if self.failures else ""
+            raise UserError(f"The record {self.path and self.path.name} holds no complete restart{why}: measure again.")
         return self.rows(interpreter, arm, self.discarded[f"{interpreter}/{arm}"])
 
     def rows(self, interpreter: str, arm: str, discarded: np.ndarray) -> np.ndarray:

@@ -41,6 +41,12 @@ import timeit
 import types
 from importlib.machinery import SourceFileLoader
 
+
+def refused(value):
+    """Raises TypeError: a result is of what JSON can hold, or it would come back as something else."""
+    raise TypeError(f"JSON cannot hold a {type(value).__name__}")
+
+
 try:
     import _json
 
@@ -48,7 +54,7 @@ try:
     HOW = dict.fromkeys(("array_hook", "object_hook", "object_pairs_hook"))
     HOW |= {"strict": True, "parse_float": float, "parse_int": int, "parse_constant": float}
     scan = _json.make_scanner(types.SimpleNamespace(**HOW))
-    parts = _json.make_encoder(None, str, _json.encode_basestring_ascii, None, ": ", ", ", False, False, True)
+    parts = _json.make_encoder(None, refused, _json.encode_basestring_ascii, None, ": ", ", ", False, False, True)
 except (ImportError, AttributeError, TypeError):
     import json
 
@@ -235,7 +241,8 @@ def serve(orders, results):
 def case(file, function, arguments):
     """One experiment. Whether the GIL is on is read after its imports and its work."""
     result = call(file, function, from_json(arguments))
-    print(to_json({"result": result, "gil_enabled": gil_enabled()}))
+    # On a line of its own, behind whatever the experiment printed.
+    print("\n" + to_json({"result": result, "gil_enabled": gil_enabled()}))
 
 
 def arm(described, warm_up, loops):

@@ -183,14 +183,14 @@ def end(session: Session, gil_enabled: bool) -> None:
 
 def default_links(session: Session) -> dict[str, str]:
     """Describe where the linker's own order lies among the layouts, in each timed plan that tried it."""
-    sentence = []
+    plans = []
     for path in session.files[1:]:
         record = session.timed(path.stem)
         arms, faster, slower = statistics.among_lots(record)
         if arms:
             found = f"{path.stem}: of {arms} arms {faster} were faster and {slower} slower than on every layout"
-            sentence.append(f"{found} (by chance about {arms / (len(record.kept) + 1):.0f} each)")
-    return {"The linker's own order": "; ".join(sentence)} if sentence else {}
+            plans.append(f"{found} (by chance about {arms / (len(record.kept) + 1):.0f} each)")
+    return {"The linker's own order": "; ".join(plans)} if plans else {}
 
 
 def disturbed(session: Session) -> list[str]:

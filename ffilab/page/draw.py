@@ -19,6 +19,7 @@ from pandas.api.types import is_numeric_dtype
 
 from ffilab.judge import controls, ledger, statistics
 from ffilab.judge.estimates import LEVEL, Estimate, Interval  # noqa: F401
+from ffilab.judge.numbers import numbers_of
 from ffilab.judge.questions import OPEN, above
 from ffilab.judge.wording import NOT_MEASURED, bounds, capital, listed, number, text, words  # noqa: F401
 from ffilab.measure.changed import changed_in
@@ -217,6 +218,11 @@ class Quantity:
         if not isinstance(kept, dict):
             return kept
         return replace(cls(**kept), estimate=Interval(*map(float, kept["estimate"])))
+
+
+def quantity(session, name: str) -> Quantity:
+    """A number of a chapter, for a cell of a table."""
+    return Quantity(numbers_of(session)[name].estimate)
 
 
 def cell(found):

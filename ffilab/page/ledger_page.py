@@ -183,7 +183,7 @@ def no_formula(cell):
 
 
 def finite(value):
-    """The same, with None for numbers that JSON does not know, however deep."""
+    """A value with None for the numbers that JSON does not know, however deep."""
     return json.loads(json.dumps(value), parse_constant=lambda _: None)
 
 

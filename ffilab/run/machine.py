@@ -67,10 +67,15 @@ def compiler() -> str:
     raise UserError("There is no C compiler (cc, gcc or clang) on this machine: run `make doctor` for the command.")
 
 
+def compiler_command() -> list[str]:
+    """The C compiler to use, with the options that CC gives it. Raises UserError if there is none."""
+    return shlex.split(compiler())
+
+
 def compiler_version() -> str:
     """The C compiler to use, as it names itself; empty if there is none."""
     try:
-        return version_of(tuple(shlex.split(compiler())))
+        return version_of(tuple(compiler_command()))
     except UserError:
         return ""
 

@@ -51,10 +51,10 @@ def group(command, **options):
 
 
 def end_leftovers() -> None:
-    """Kill what earlier work in this folder left behind: its processes have the folder in their environment.
-
-    Call it only under the folder's lock, or for a folder of your own.
-    """
+    """Kill what earlier work in this folder left behind: its processes have the folder in their environment. So has
+    this one if it holds the folder's lock; if not, others may be at work here, and nothing is killed."""
+    if os.environ.get(RUN) != str(BUILD):
+        return
     # Not psutil.process_iter: it remembers processes, also where another one has got the number since.
     for pid in psutil.pids():
         with suppress(psutil.Error):

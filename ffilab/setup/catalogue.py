@@ -70,11 +70,6 @@ GIL, FREE_THREADED = "3.14", "3.14t"
 CHAPTER_PAIR = (BY_LABEL[GIL], BY_LABEL[FREE_THREADED])
 
 
-def both_builds(labels: list[str]) -> list[str]:
-    """Versions of which a GIL build and a free-threaded build are among the labels, the oldest first."""
-    return [version for version in SOURCES if {version, f"{version}t"} <= set(labels)]
-
-
 # How the chapter pair is to be had. Compiled here, so that layouts can be drawn; as somebody else compiled it; or
 # whatever takes least time.
 COMPILED, PREBUILT, SOONEST = "compiled", "prebuilt", "soonest"

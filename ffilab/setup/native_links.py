@@ -23,7 +23,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 from ffilab.run.errors import UserError
-from ffilab.run.machine import compiler, compiler_version, version_of
+from ffilab.run.machine import compiler, compiler_command, compiler_version, version_of
 from ffilab.run.paths import cache, has_space
 from ffilab.run.progress import say
 from ffilab.run.system import output
@@ -64,7 +64,7 @@ def _wrappers(out: Path) -> Path:
     python = [sys.executable, "-I", str(recorder)]
     texts = {
         name: f'#!/bin/sh\nexec {shlex.join([*python, *real, "--"])} "$@"\n'
-        for name, real in (("cc", shlex.split(compiler())), ("c++", cxx()))
+        for name, real in (("cc", compiler_command()), ("c++", cxx()))
     }
     folder = out / FOLDER / f"compilers-{digest()}"
     if has_space(folder):
@@ -84,7 +84,7 @@ def _wrappers(out: Path) -> Path:
 def cxx() -> list[str]:
     """The C++ compiler to use, as words of a command; `c++`, there or not, if this machine has none."""
     named = r"(gcc|clang|cc)(?=(-[\d.]+)?$)"
-    words = [re.sub(named, lambda match: OF_CXX[match.group(1)], word) for word in shlex.split(compiler())]
+    words = [re.sub(named, lambda match: OF_CXX[match.group(1)], word) for word in compiler_command()]
     candidates = [shlex.split(os.environ.get("CXX", "")), words, ["c++"], ["g++"], ["clang++"]]
     return next((candidate for candidate in candidates if candidate and shutil.which(candidate[0])), ["c++"])
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ffilab.run.errors import UserError
-from ffilab.run.machine import compiler
+from ffilab.run.machine import compiler_command
 from ffilab.setup import linker
 from ffilab.setup.catalogue import BY_LABEL
 from ffilab.setup.installed import load
@@ -116,15 +116,6 @@ def shuffled(functions: tuple[Function, ...], order: random.Random) -> list[Func
     return placed
 
 
-def order_of(program: Path) -> list[str]:
-    """Names of a program's functions by address. Raises UserError if it has no symbols."""
-    listing = subprocess.run(["nm", "-n", "--defined-only", program], capture_output=True, text=True)
-    names = [line.split()[-1] for line in listing.stdout.splitlines() if re.search(r" [tT] ", line)]
-    if not names:
-        raise UserError(f"{program.name} has no symbols.")
-    return names
-
-
 def link(label: str, target: Path, order: list[Function] | None = None, pad: int = 0, build: int = 1) -> Path:
     """Link an interpreter; with `order`, these functions first, one behind the other, after `pad` bytes.
 
@@ -165,7 +156,7 @@ def run(
     Raises UserError if that fails.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    command = [*(tool or compiler().split()), "-o", target.absolute(), "-fuse-ld=lld", f"-B{linker.needed().parent}"]
+    command = [*(tool or compiler_command()), "-o", target.absolute(), "-fuse-ld=lld", f"-B{linker.needed().parent}"]
     with tempfile.TemporaryDirectory() as scratch:
         if order is not None:
             symbols = Path(scratch) / "order"

@@ -1,10 +1,10 @@
 """Fetch an upstream source tarball, pinned by SHA-256, and verify it before use."""
 
+import errno
 import hashlib
 import http.client
 import os
 import time
-import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -19,6 +19,8 @@ from ffilab.setup.catalogue import Source
 CONNECT_TIMEOUT_S = 20
 # A mirror that sends less than this in such a time has stalled.
 STALLED_S, STALLED_BYTES = 60, 1 << 20
+# What the disk refuses no other address mends.
+OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS)
 
 
 def candidate_urls(source: Source) -> list[str]:
@@ -65,7 +67,9 @@ def _fetch(source: Source, target: Path, step: Step) -> Path:
                 return partial.rename(target)
             say(f"  {_site(url)} sent other bytes than the pinned ones; they were thrown away.")
             refusals.append(f"{_site(url)}: SHA-256 {actual[:12]}… instead of {source.sha256[:12]}…")
-        except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError, ValueError) as error:
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            if getattr(error, "errno", None) in OF_THE_DISK:
+                raise
             refusals.append(f"{_site(url)}: {getattr(error, 'reason', error)}")
         finally:
             # Also on a disk that is full, and after Ctrl-C.

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import click
 
-from ffilab.run import settings
 from ffilab.run.errors import UserError
-from ffilab.run.paths import BUILD
 from ffilab.run.subprocesses import end_leftovers, explain_os_errors, reached
 from ffilab.yours.amounts import SECONDS, SHARE
 
 # Of `ffilab time`, whose 1 is a finding.
 MISTAKE = 2
+# As a shell calls the end by Ctrl-C.
+STOPPED = 130
 
 
 OUT = click.Path(dir_okay=False)
@@ -104,7 +104,8 @@ def time(statements, setup, pythons, file, names, gil, instructions, memory, rec
         click.echo(f"For pyperf: {', '.join(map(str, files))}")
     if limit is not None:
         click.echo(result.gate(limit))
-        sys.exit(int("yes" in result.slower(limit).values()))
+        slower = "yes" in result.slower(limit).values()
+        sys.exit(1 if slower else STOPPED if result.record.cut_off else 0)
 
 
 def measured(arms: list, pythons, gil, to, seconds, no_pin):
@@ -176,9 +177,7 @@ def run(verbs: click.Group, stopped: str, mistake: int) -> None:
     try:
         with explain_os_errors("the book's folder"):
             usable_temporary_folder()
-            # Under the folder's lock: nobody else works here.
-            if os.environ.get(settings.RUN) == str(BUILD):
-                end_leftovers()
+            end_leftovers()
             verbs(standalone_mode=False)
     except UserError as error:
         end(str(error))
@@ -196,7 +195,7 @@ def run(verbs: click.Group, stopped: str, mistake: int) -> None:
         # In the middle of an import of C code it comes out as an ImportError. What comes later has a reason of its own.
         if interrupts and isinstance(error, KeyboardInterrupt | click.Abort | ImportError):
             sys.stderr.write(f"\nffilab: {stopped}.\n")
-            sys.exit(130)
+            sys.exit(STOPPED)
         if not isinstance(error, Exception):
             raise
         if isinstance(error, RuntimeError) and (limit := reached(str(error))):

@@ -40,6 +40,9 @@ def compared(line: str, cell: str | None, namespace: dict) -> Result:
         uses = uses_of(list(statements), setup, namespace)
         arms = benchmarks.arms_of(statements, setup, options.pop("file"), options.pop("names"), uses)
         return command.measured(arms, **options)
+    except click.exceptions.Exit:
+        # After --help.
+        return None
     except click.ClickException as error:
         raise UsageError(error.format_message()) from None
     except (UserError, ValueError) as error:

@@ -26,6 +26,8 @@ def judged(node: pytest.Item, arms: list, pythons: list, limit: str, seconds: fl
             pytest.fail(str(error), pytrace=False)
         node.user_properties.append((PROPERTY, f"Not compared: {error}"))
         return None
+    if result.record.cut_off:
+        raise KeyboardInterrupt
     said = result.gate(share)
     told = " ".join([said, *(result.sentence(name) for name in result.ratios)])
     node.user_properties.append((PROPERTY, told))

@@ -139,11 +139,13 @@ class Result:
         return {name: questions.above(found, 1 + share) for name, found in self.ratios.items()}
 
     def gate(self, limit: float | str) -> str:
-        """What `slower` says of all of them, in one sentence: failed, open or passed."""
+        """What `slower` says of all of them, in one sentence: failed, open, passed or stopped early."""
         slower, longer = self.slower(limit), f"more than {percent(share_of(limit))} longer than {self.names[0]}"
         are, may_be = ([name for name, answer in slower.items() if answer == asked] for asked in ("yes", "open"))
         if are:
             return f"Failed: {wording.listed(are)} takes {longer}."
+        if self.record.cut_off:
+            return f"Not judged whether anything takes {longer}: it was stopped early."
         if may_be:
             return f"Open: this run cannot tell whether {wording.listed(may_be)} takes {longer}; give it more --time."
         return f"Passed: nothing takes {longer}."

@@ -13,7 +13,7 @@ from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record, medians
 from ffilab.measure.session import Session
 from ffilab.page import draw
-from ffilab.setup.catalogue import FREE_THREADED, GIL, SOURCES, both_builds
+from ffilab.setup.catalogue import FREE_THREADED, GIL, SOURCES
 from notebooks.critical_sections import numbers
 from notebooks.critical_sections.experiment import GIL_ON, IN_COMPANY, ONE, OWN
 
@@ -30,6 +30,11 @@ def code_of_locks(code: list[dict]) -> pd.DataFrame:
             {"CPython": seen["interpreter"], "what": seen["what"], "instructions": f"{counted['all']:,.0f}", **shown}
         )
     return pd.DataFrame(rows)
+
+
+def both_builds(labels: list[str]) -> list[str]:
+    """Versions of which a GIL build and a free-threaded build are among the labels, the oldest first."""
+    return [version for version in SOURCES if {version, f"{version}t"} <= set(labels)]
 
 
 def taxes(session: Session) -> pd.DataFrame:

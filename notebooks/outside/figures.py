@@ -76,11 +76,6 @@ def versions(session: Session) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def number_cell(session: Session, name: str) -> draw.Quantity:
-    """A number of the page, for a cell of a table."""
-    return draw.Quantity(numbers_of(session)[name].estimate)
-
-
 def together(session: Session) -> pd.DataFrame:
     """To attach and detach, by threads at once and by what a process has behind it."""
     rows = []
@@ -88,7 +83,7 @@ def together(session: Session) -> pd.DataFrame:
         row = {"state": SAID[state], "before": before}
         for label, threads in itertools.product(states.PAIR, e.TOGETHER):
             name = f"{state} by {threads}, before it {before}: ns on {label}"
-            row[column(label, threads)] = number_cell(session, name)
+            row[column(label, threads)] = draw.quantity(session, name)
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -97,7 +92,9 @@ def ways(session: Session) -> pd.DataFrame:
     """A callback of each tool, by what becomes of the state."""
     rows = []
     for tool, state in itertools.product(TOOLS, states.STATES):
-        us = {f"{label}, µs": number_cell(session, f"way in: {tool}, {state}, µs on {label}") for label in states.PAIR}
+        us = {
+            f"{label}, µs": draw.quantity(session, f"way in: {tool}, {state}, µs on {label}") for label in states.PAIR
+        }
         rows.append({"tool": tool, "state": SAID[state], **us})
     return pd.DataFrame(rows)
 
@@ -107,7 +104,7 @@ def bridges(session: Session) -> pd.DataFrame:
     rows = []
     for beside, way in itertools.product((e.ALONE, e.BUSY), e.BRIDGES):
         us = {
-            f"{label}, µs": number_cell(session, f"answer by {way}, {beside}: µs on {label}") for label in states.PAIR
+            f"{label}, µs": draw.quantity(session, f"answer by {way}, {beside}: µs on {label}") for label in states.PAIR
         }
         rows.append({"way": way, "the loop is": beside} | us)
     return pd.DataFrame(rows)

@@ -38,7 +38,7 @@ def with_added(frame: pd.DataFrame, *known: str) -> list[str]:
 
 
 def by_class(speeds: pd.DataFrame) -> pd.DataFrame:
-    """The same rows, where two threads that nobody pinned have a placement of their own if they shared a core. What one
+    """Give two threads that nobody pinned, and that shared a core, a placement of their own in these rows. What one
     of them gets done then is about half, so that the mean of all processes would be the value of none. With the GIL two
     threads of Python have one core's time anyway. Where nothing could be pinned there is nothing to tell it by."""
     if speeds.empty or e.APART not in set(speeds.placement):

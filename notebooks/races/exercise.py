@@ -11,7 +11,7 @@ from ffilab.measure.case import Case, program
 from ffilab.measure.plan import Arm
 from ffilab.measure.session import Session
 from ffilab.page import draw
-from ffilab.run.machine import compiler
+from ffilab.run.machine import compiler_command
 from ffilab.setup import mine
 from ffilab.setup.catalogue import FREE_THREADED
 from notebooks.races.detection import RACE, SOURCES, first_line, thread_sanitizer
@@ -83,7 +83,9 @@ def sanitized(variant: str) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         built = Path(folder) / "stress"
         sources = [mine.copy("races/library") / "races.c", SOURCES / "sanitizers" / "stress.c"]
-        ended, _, err = program([compiler(), "-O1", "-g", "-fsanitize=thread", "-pthread", *sources, "-o", built])
+        ended, _, err = program(
+            [*compiler_command(), "-O1", "-g", "-fsanitize=thread", "-pthread", *sources, "-o", built]
+        )
         if ended != "ok":
             return {"found": f"cannot run here: {first_line(err)}", "report": ""}
         return thread_sanitizer([built, variant])

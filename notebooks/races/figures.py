@@ -161,7 +161,7 @@ def plot_crossed(figure, crossed: pd.DataFrame) -> None:
 
 
 def crossed_words(crossed: pd.DataFrame) -> str:
-    """The same in words, for the figure's alt text."""
+    """How many runs lost updates, in words, for the figure's alt text."""
     unsafe = chosen(crossed, variant="unsafe", interpreter=PAIR)
     return "; ".join(
         f"{way} on {label}, {threads} threads: {(of.lost != 0).sum()} of {len(of)} runs lost updates"

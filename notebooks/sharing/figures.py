@@ -15,11 +15,6 @@ RATIO = "two threads / one"
 NOTHING_GAINED = 1.0
 
 
-def quantity(session: Session, name: str) -> draw.Quantity:
-    """A number of the page, for a cell of a table."""
-    return draw.Quantity(numbers_of(session)[name].estimate)
-
-
 def one_item(session: Session) -> pd.DataFrame:
     """Two threads over one by what was cured, for the picture at the top."""
     found = {
@@ -59,7 +54,7 @@ def sevens(session: Session) -> pd.DataFrame:
     """abs by two threads over one, by what was cured."""
     cases = (e.NONE, e.ALL, *(f"all but {name}" for name in e.SEVEN))
     return pd.DataFrame(
-        [{"immortal": cured, RATIO: quantity(session, f"ctypes, {cured} cured: {RATIO}")} for cured in cases]
+        [{"immortal": cured, RATIO: draw.quantity(session, f"ctypes, {cured} cured: {RATIO}")} for cured in cases]
     )
 
 
@@ -68,7 +63,7 @@ def published(session: Session) -> pd.DataFrame:
     then = dict.fromkeys(e.SCALED, "scales") | dict.fromkeys(e.DID_NOT, "does not")
     return pd.DataFrame(
         [
-            {"benchmark": name, "2024": said, RATIO: quantity(session, f"CPython's script, {name}: {RATIO}")}
+            {"benchmark": name, "2024": said, RATIO: draw.quantity(session, f"CPython's script, {name}: {RATIO}")}
             for name, said in then.items()
         ]
     )
@@ -96,9 +91,9 @@ def readers(session: Session) -> pd.DataFrame:
         [
             {
                 "the number lies": field,
-                "alone, ns": quantity(session, f"a number {field}, alone: ns to read it"),
-                "beside a count, ns": quantity(session, f"a number {field}, beside: ns to read it"),
-                "times as long": quantity(session, f"a number {field}: a reader beside a count / alone"),
+                "alone, ns": draw.quantity(session, f"a number {field}, alone: ns to read it"),
+                "beside a count, ns": draw.quantity(session, f"a number {field}, beside: ns to read it"),
+                "times as long": draw.quantity(session, f"a number {field}: a reader beside a count / alone"),
             }
             for field in e.FIELDS
         ]
@@ -111,11 +106,11 @@ def threads(session: Session) -> pd.DataFrame:
         [
             {
                 "bytecode": bytecode,
-                "first call, µs": quantity(session, f"first call in a new thread, bytecode {bytecode}: µs"),
-                "a later one, µs": quantity(session, f"later call in a new thread, bytecode {bytecode}: µs"),
-                "bytes a function": quantity(session, f"bytes a function added, bytecode {bytecode}"),
-                "left when it ended": quantity(session, f"bytes a function left, bytecode {bytecode}"),
-                "a next thread adds": quantity(session, f"bytes a function again, bytecode {bytecode}"),
+                "first call, µs": draw.quantity(session, f"first call in a new thread, bytecode {bytecode}: µs"),
+                "a later one, µs": draw.quantity(session, f"later call in a new thread, bytecode {bytecode}: µs"),
+                "bytes a function": draw.quantity(session, f"bytes a function added, bytecode {bytecode}"),
+                "left when it ended": draw.quantity(session, f"bytes a function left, bytecode {bytecode}"),
+                "a next thread adds": draw.quantity(session, f"bytes a function again, bytecode {bytecode}"),
             }
             for bytecode in e.BYTECODE
         ]

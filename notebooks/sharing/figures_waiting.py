@@ -11,7 +11,6 @@ from ffilab.page import draw
 from ffilab.setup.catalogue import FREE_THREADED
 from notebooks.boundary import experiment as boundary
 from notebooks.sharing import experiment as e
-from notebooks.sharing.figures import quantity
 from notebooks.sharing.numbers_waiting import BUFFERS, ELSEWHERE, NESTED, PAIR, STAYS, happening, outcome
 
 
@@ -46,7 +45,7 @@ def fair_table(session: Session) -> pd.DataFrame:
     }
     rows = []
     for lock, holder in itertools.product(e.FAIR_LOCKS, e.HOLDERS):
-        found = {heading: quantity(session, f"{name}: {lock}, {holder}") for heading, name in columns.items()}
+        found = {heading: draw.quantity(session, f"{name}: {lock}, {holder}") for heading, name in columns.items()}
         rows.append({"lock": lock, "the holder": holder, **found})
     return pd.DataFrame(rows)
 
@@ -71,7 +70,7 @@ def pauses_table(session: Session) -> pd.DataFrame:
     for live in e.LIVE:
         row = {"objects alive": f"{live:,}"}
         for what in ("pause", "collection"):
-            row[what] = quantity(session, f"ms of a {what}: {live} alive, {FREE_THREADED}")
+            row[what] = draw.quantity(session, f"ms of a {what}: {live} alive, {FREE_THREADED}")
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -81,7 +80,7 @@ def stays_table(session: Session) -> pd.DataFrame:
     for words in STAYS:
         row = {"each call stays for": words}
         for how in ("attached", "detached"):
-            row[how] = quantity(session, f"ms of a collection beside calls of {words}, {how}, {FREE_THREADED}")
+            row[how] = draw.quantity(session, f"ms of a collection beside calls of {words}, {how}, {FREE_THREADED}")
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -100,7 +99,7 @@ def interpreters_table(session: Session) -> pd.DataFrame:
         **{f"ns for {what}, there and back": f"ns to pass: {what}, {{label}}" for what in e.CROSSING},
     }
     rows = [
-        {"what": what, **{label: quantity(session, name.format(label=label)) for label in PAIR}}
+        {"what": what, **{label: draw.quantity(session, name.format(label=label)) for label in PAIR}}
         for what, name in names.items()
     ]
     return pd.DataFrame(rows)

@@ -54,7 +54,7 @@ def editor() -> None:
 def compiler() -> None:
     """Compile one file again and again, until killed."""
     while True:
-        subprocess.run([machine.compiler(), "-O2", "-c", COMPILED, "-o", os.devnull], check=True)
+        subprocess.run([*machine.compiler_command(), "-O2", "-c", COMPILED, "-o", os.devnull], check=True)
 
 
 # Each load and how many processes it has.

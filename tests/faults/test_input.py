@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ffilab import cli
+from ffilab import cli, doctor
 from ffilab.judge import claims
 from ffilab.run import machine, paths
 from ffilab.run.errors import UserError
@@ -17,7 +17,7 @@ from ffilab.run.paths import ROOT
 from ffilab.setup import catalogue, chapters, installed, native
 from ffilab.setup.catalogue import BY_LABEL
 from tests.helpers import fake_source
-from tests.helpers.environment import clean_environment, ran
+from tests.helpers.environment import clean_environment, ran, script
 from tests.helpers.tiny import library
 
 GIL = BY_LABEL["3.14"]
@@ -132,6 +132,16 @@ def test_a_wrong_compiler_is_named_and_no_other_is_taken(monkeypatch, tmp_path, 
     with pytest.raises(UserError, match=says):
         machine.compiler()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_doctor_asks_for_the_compiler_that_cc_names(monkeypatch, tmp_path):
+    script(tmp_path / "my cc", f'exec {machine.compiler()} "$@"')
+    monkeypatch.setenv("CC", f"'{tmp_path / 'my cc'}' -O1")
+    assert machine.compiler_command() == [str(tmp_path / "my cc"), "-O1"]
+    assert doctor.present("C compiler", [])
+    assert doctor.header_present("stdio.h")
+    monkeypatch.setenv("CC", "gcc 'x")
+    assert doctor.c_compilers() == doctor.KNOWN["tools"]["C compiler"][2]
 
 
 @pytest.mark.full

@@ -4,7 +4,6 @@ import errno
 import os
 import random
 import resource
-import shlex
 import subprocess
 import sys
 from contextlib import closing
@@ -21,7 +20,7 @@ from ffilab.measure.record import read_record
 from ffilab.measure.workers import Worker, WorkerFailed
 from ffilab.run import machine
 from ffilab.run.errors import UserError
-from ffilab.run.machine import compiler
+from ffilab.run.machine import compiler_command
 from ffilab.run.paths import ROOT
 from ffilab.run.subprocesses import explain_os_errors, reached
 from ffilab.setup.catalogue import BY_LABEL, GIL
@@ -106,7 +105,7 @@ def test_pinning_is_refused(tmp_path):
     """As by seccomp in some containers, which still say where a process may run."""
     (tmp_path / "refuses.c").write_text(REFUSES)
     library = tmp_path / "refuses.so"
-    subprocess.run([*shlex.split(compiler()), "-shared", "-fPIC", "-o", library, tmp_path / "refuses.c"], check=True)
+    subprocess.run([*compiler_command(), "-shared", "-fPIC", "-o", library, tmp_path / "refuses.c"], check=True)
     environment = clean_environment(LD_PRELOAD=str(library), PYTHONPATH=str(ROOT))
     command = [sys.executable, "-m", "ffilab", "time", "--time", "1s", "pass"]
     ended = ran(*command, cwd=tmp_path, env=environment, timeout=100)
@@ -283,7 +282,5 @@ def test_a_program_that_eats_memory_is_told_that_there_is_none():
     assert "MemoryError" in err
 
 
-def test_limits_on_what_has_ended_are_no_error():
-    process = subprocess.Popen(["true"])
-    process.wait()
-    case._limit(process.pid, 1 << 30)
+def test_a_program_that_ends_before_it_has_its_limits_is_no_error():
+    assert {case.program(["true"], memory_bytes=1 << 30)[0] for _ in range(20)} == {"ok"}

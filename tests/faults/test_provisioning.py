@@ -1,9 +1,11 @@
 """Faults while interpreters are fetched, compiled and given their environments."""
 
 import contextlib
+import errno
 import hashlib
 import http.server
 import json
+import os
 import shutil
 import subprocess
 import threading
@@ -99,6 +101,19 @@ def test_a_bad_mirror_is_given_up_with_its_reason(monkeypatch, cache_home, behav
             sources.fetch(PINNED, SILENT)
     assert "connect to the internet" in str(caught.value)
     assert files_in(cache_home) == []
+
+
+def test_a_network_that_breaks_in_the_middle_is_a_reason_and_a_full_disk_is_none(monkeypatch, cache_home):
+    def breaks(number):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setenv("FFILAB_SOURCE_MIRROR", "http://127.0.0.1:9/nothing")
+    monkeypatch.setattr(sources, "_download", lambda *_: breaks(errno.ENETUNREACH))
+    with pytest.raises(UserError, match="unreachable"):
+        sources.fetch(PINNED, SILENT)
+    monkeypatch.setattr(sources, "_download", lambda *_: breaks(errno.ENOSPC))
+    with pytest.raises(OSError, match="No space left"):
+        sources.fetch(PINNED, SILENT)
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:9/nothing", "nowhere"])

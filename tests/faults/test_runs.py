@@ -9,7 +9,7 @@ import pytest
 
 from ffilab.measure.alone import alone
 from ffilab.page.run_notebook import connected
-from ffilab.run import subprocesses
+from ffilab.run import settings, subprocesses
 from ffilab.run.paths import ROOT
 from tests.helpers import small
 from tests.helpers.environment import clean_environment, ran
@@ -38,6 +38,19 @@ def sweep(tree):
     )
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(tree)}
     subprocess.run([sys.executable, "-c", code], cwd=tree, check=True, env=environment)
+
+
+def test_who_has_no_lock_kills_nothing(monkeypatch, tmp_path):
+    """As a laboratory that is interrupted beside `make book`."""
+    monkeypatch.setattr(subprocesses, "BUILD", tmp_path)
+    monkeypatch.delenv(settings.RUN, raising=False)
+    environment = {**os.environ, settings.RUN: str(tmp_path)}
+    with subprocesses.group([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env=environment) as other:
+        subprocesses.end_leftovers()
+        assert other.poll() is None
+        monkeypatch.setenv(settings.RUN, str(tmp_path))
+        subprocesses.end_leftovers()
+        assert other.wait(10) == -signal.SIGKILL
 
 
 def test_ctrl_c(tree):

@@ -1,6 +1,7 @@
 """How a test runs a command, and what the command finds in its environment."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -46,3 +47,11 @@ def for_reproducers(python: str | Path, cargo: Path) -> dict[str, str]:
         "CARGO_NET_OFFLINE": "true",
         "CARGO_TARGET_DIR": str(cargo),
     }
+
+
+def order_of(program: Path) -> list[str]:
+    """Names of a program's functions by address."""
+    listing = ran("nm", "-n", "--defined-only", program).stdout
+    names = [line.split()[-1] for line in listing.splitlines() if re.search(r" [tT] ", line)]
+    assert names, f"{program.name} has no symbols"
+    return names

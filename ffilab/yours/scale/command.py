@@ -6,7 +6,7 @@ import click
 
 from ffilab.run.errors import UserError
 from ffilab.yours.amounts import SECONDS
-from ffilab.yours.command import OUT, must_be_writable, tell_what_is_not_passed_on
+from ffilab.yours.command import OUT, STOPPED, must_be_writable, tell_what_is_not_passed_on
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -62,4 +62,4 @@ def scale(statement, setup, python, file, threads, seconds, record, limit):
     click.echo(str(result))
     if limit is not None:
         click.echo(result.gate(limit))
-        sys.exit(int(result.below(limit) == "yes"))
+        sys.exit(1 if result.below(limit) == "yes" else STOPPED if result.stopped else 0)

@@ -58,12 +58,12 @@ class Scaling:
 
     @property
     def ceiling(self) -> Interval:
-        """The same of as many processes."""
+        """Work of as many processes over that of one, with its 98 % interval: what the machine allows."""
         return rules.value(self.arms, rules.PROCESSES)
 
     @property
     def control(self) -> Interval:
-        """The same of a statement that shares nothing."""
+        """As `ratio`, of a statement that shares nothing."""
         return rules.value(self.arms, rules.CONTROL)
 
     @property
@@ -112,13 +112,18 @@ class Scaling:
         return {NO: "yes", OPEN: OPEN}.get(above(self.ratio, limit), "no")
 
     def gate(self, limit: float) -> str:
-        """What `below` says, in one sentence: failed, open or passed."""
+        """What `below` says, in one sentence: failed, open, passed or stopped early."""
+        below = self.below(limit)
+        if self.stopped and below != "yes":
+            return (
+                f"Not judged whether {self.threads} threads do {limit:g} times the work of one: it was stopped early."
+            )
         said = {
             "yes": f"Failed: {self.threads} threads do less than {limit:g} times the work of one.",
             "no": f"Passed: {self.threads} threads do more than {limit:g} times the work of one.",
             OPEN: f"Open: this run cannot tell whether {self.threads} threads do {limit:g} times the work of one.",
         }
-        return said[self.below(limit)]
+        return said[below]
 
     # ---- the screen ----
 

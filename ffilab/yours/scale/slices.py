@@ -41,7 +41,7 @@ class Process:
 
     @property
     def throughput(self) -> float:
-        """The same of all slices."""
+        """Work of all threads over that of one, of all slices."""
         return sum(self.rates)
 
 
@@ -111,7 +111,7 @@ def ratio(processes: Sequence[Process]) -> Interval:
 
 
 def throughput(processes: Sequence[Process]) -> Interval:
-    """The same of all slices, those that were preempted and that waited among them."""
+    """Work of all threads over that of one, of all slices, also those that were preempted or that waited."""
     return interval([one.throughput for one in processes])
 
 

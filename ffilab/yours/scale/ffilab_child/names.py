@@ -151,7 +151,7 @@ def walk(loop):
 
 
 def walked(loop, used, most):
-    """The same by the names that are known, so many steps away at most; adds the names that it meets."""
+    """What the statement reaches in so many steps, by the names in `used`; adds to them the names that it meets."""
     found, seen, queue = {}, {id(loop)}, [(loop, "ffilab_loop", 0)]
     for thing, name, depth in queue:
         for word, other in inside(thing, name, used):

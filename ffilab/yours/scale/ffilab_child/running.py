@@ -143,7 +143,7 @@ def in_threads(loops, job):
 
 
 def in_processes(loops, job):
-    """The same in processes, which share a machine and nothing else."""
+    """Run each loop in a process of its own: they share a machine and nothing else. Returns as `in_threads` does."""
     plan, pipes, rows = planned(loops, job), [], []
     for which, loop in enumerate(loops):
         reading, writing = os.pipe()
