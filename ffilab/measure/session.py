@@ -8,6 +8,7 @@ nothing is measured: the same calls return what the records hold (reading.py).
 import dataclasses
 import functools
 import json
+import math
 import random
 import secrets
 from collections.abc import Callable, Collection
@@ -135,12 +136,13 @@ class Measuring(Session):
             attempt = functools.partial(self._one, title, order, may_fail, events, reporter)
             for one in planned:
                 attempt(one, one.process)
-            again = iter(range(len(planned), len(planned) + -(-len(planned) // 2)))
+            process, most = len(planned), len(planned) + math.ceil(len(planned) / 2)
             # What stays disturbed is tried once more, behind the others.
-            while turn := list(zip(self._lost(title, planned, order), again)):
-                reporter.add(len(turn))
-                for one, process in turn:
+            while lost := self._lost(title, planned, order)[: most - process]:
+                reporter.add(len(lost))
+                for one in lost:
                     attempt(one, process)
+                    process += 1
         return self.frame(title)
 
     def _lost(self, title: str, planned: list[Planned], order: random.Random) -> list[Planned]:
@@ -194,6 +196,7 @@ class Measuring(Session):
         if process != planned.process:
             child |= {"again": True, "replaces": planned.process}
         self._write("child", **child)
+        # Raises ValueError where a frame could not be made of it.
         rows_of(child)
         what = f"{title}, {', '.join(f'{key} {value}' for key, value in case.columns.items())} on {case.interpreter}"
         asked = case.environment.get("PYTHON_GIL") == "1"

@@ -5,6 +5,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from scipy import stats
 
@@ -277,44 +278,57 @@ class Parked:
     share: float
 
 
-def is_of_c_library(file: str) -> bool:
-    return file.startswith(("libc.", "libc-", "ld-", "libpthread", "libm."))
+class Frame(NamedTuple):
+    """One frame of a stack: its file, and its function where that has a name."""
+
+    file: str
+    symbol: str
+
+    @property
+    def in_c_library(self) -> bool:
+        """Is it of the C library or of the loader?"""
+        return self.file.startswith(("libc.", "libc-", "ld-", "libpthread", "libm."))
+
+    @property
+    def works(self) -> bool:
+        """Is it a named function of the C library, and none that only waits for the kernel?"""
+        return self.in_c_library and bool(self.symbol) and not self.symbol.startswith(WAITING_FOR)
 
 
 def place(stack: Sequence[Sequence[str]], python: str) -> tuple[str, str, str]:
     """Of one stack, the innermost frame first: whose lock, which function, and called by which extension."""
 
-    def ours(file: str) -> bool:
-        return file == python or file.startswith("libpython")
+    def ours(frame: Frame) -> bool:
+        return frame.file == python or frame.file.startswith("libpython")
 
-    own = [symbol for file, symbol in stack if is_of_c_library(file) and symbol]
-    own = [symbol for symbol in own if not symbol.startswith(WAITING_FOR)]
-    first = next((number for number, (file, _) in enumerate(stack) if not is_of_c_library(file)), len(stack))
-    callers = [file for file, _ in stack[first:] if not ours(file) and not is_of_c_library(file)]
-    callers = [file for file in callers if not file.startswith("libffi")] or callers
-    before = [symbol for file, symbol in stack[:first] if symbol in own]
-    if before and before[0].startswith(LOCKS) and callers:
+    frames = [Frame(*frame) for frame in stack]
+    innermost = list(itertools.takewhile(lambda frame: frame.in_c_library, frames))
+    outside = frames[len(innermost) :]
+    extensions = [frame.file for frame in outside if not ours(frame) and not frame.in_c_library]
+    extensions = [file for file in extensions if not file.startswith("libffi")] or extensions
+    caller = extensions[0] if extensions else ""
+    if named := [frame.symbol for frame in innermost if frame.works]:
+        if not named[0].startswith(LOCKS) or not caller:
+            return "the C library", named[0], caller
         # Who locks: the extension, or what it calls in the C library.
-        calls = list(itertools.takewhile(lambda frame: frame[0] != callers[0], stack))
-        inner = [symbol for _, symbol in calls if symbol in own and not symbol.startswith(LOCKS)]
-        return ("the C library", inner[0], callers[0]) if inner else (callers[0], before[0], callers[0])
-    if before:
-        return "the C library", before[0], callers[0] if callers else ""
-    unnamed = first and not any(symbol for _, symbol in stack[:first])
-    if unnamed and not any(symbol.startswith(PARKS) for _, symbol in stack):
+        calls = itertools.takewhile(lambda frame: frame.file != caller, frames)
+        inner = [frame.symbol for frame in calls if frame.works and not frame.symbol.startswith(LOCKS)]
+        return ("the C library", inner[0], caller) if inner else (caller, named[0], caller)
+    unnamed = innermost and not any(frame.symbol for frame in innermost)
+    if unnamed and not any(frame.symbol.startswith(PARKS) for frame in frames):
         # A lock inside of it, below functions that it does not name. Behind what calls it the stack is of others.
-        below = itertools.takewhile(lambda frame: not frame[1].startswith(CALLS), stack[first:])
-        return "the C library", "", next((symbol for _, symbol in below if symbol), "")
+        below = itertools.takewhile(lambda frame: not frame.symbol.startswith(CALLS), outside)
+        return "the C library", "", next((frame.symbol for frame in below if frame.symbol), "")
     # An extension's lock ends in one of these; what the interpreter locks for itself has others in between.
-    taken = [number for number, (_, symbol) in enumerate(stack) if symbol in TAKES]
-    behind = stack[taken[-1] + 1 :] if taken else []
-    between = list(itertools.takewhile(lambda frame: ours(frame[0]) or is_of_c_library(frame[0]), behind))
-    if len(between) < len(behind) and not any(ours(file) and symbol for file, symbol in between):
-        owner = behind[len(between)][0]
-        return owner, TAKES[stack[taken[-1]][1]], owner
-    if first < len(stack) and not ours(stack[first][0]):
-        return stack[first][0], stack[first][1], ""
-    return "the interpreter", "", callers[0] if callers else ""
+    taken = [number for number, frame in enumerate(frames) if frame.symbol in TAKES]
+    behind = frames[taken[-1] + 1 :] if taken else []
+    between = list(itertools.takewhile(lambda frame: ours(frame) or frame.in_c_library, behind))
+    if len(between) < len(behind) and not any(ours(frame) and frame.symbol for frame in between):
+        owner = behind[len(between)].file
+        return owner, TAKES[frames[taken[-1]].symbol], owner
+    if outside and not ours(outside[0]):
+        return *outside[0], ""
+    return "the interpreter", "", caller
 
 
 def where_parked(said: Mapping, called: str = "") -> Parked | None:

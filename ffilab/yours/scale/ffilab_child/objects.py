@@ -80,9 +80,16 @@ def holds_back(a_list):
     mutex = ctypes.c_void_p(id(a_list) + Head.mutex.offset)
     if head(a_list).mutex:
         return False
+    began = threading.Event()
+
+    def appends():
+        began.set()
+        a_list.append(None)
+
+    thread = threading.Thread(target=appends, daemon=True)
     ctypes.pythonapi.PyMutex_Lock(mutex)
-    thread = threading.Thread(target=a_list.append, args=(None,), daemon=True)
     thread.start()
+    began.wait()
     thread.join(0.02)
     waited = thread.is_alive()
     ctypes.pythonapi.PyMutex_Unlock(mutex)
