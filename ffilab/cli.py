@@ -294,7 +294,6 @@ def ready(kernels, source):
 
     With FROM it takes everything from such a folder, and asks no network.
     """
-    from ffilab.atlas import model
     from ffilab.page.book import set_up
     from ffilab.page.parts import in_order
     from ffilab.setup import room
@@ -302,7 +301,7 @@ def ready(kernels, source):
     if source:
         room.take(Path(source))
     interpreters = set_up(catalogue.parse(kernels))
-    model.provide()
+    environments.install_extra("statsmodels")
     room.prove(in_order()[0].name)
     if not source:
         room.write(paths.BUILD / "room", interpreters)

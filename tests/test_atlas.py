@@ -16,6 +16,7 @@ from ffilab.judge.estimates import LEVEL, PREDICTION_LEVEL, Interval, Location
 from ffilab.page import elsewhere
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
+from ffilab.setup import environments
 from ffilab.setup.catalogue import GIL
 from studies import elsewhere as study
 
@@ -28,7 +29,7 @@ CLAIM, NUMBER = "A12", f"getpid: ratio on {GIL}"
 def library():
     """What the model needs is in no reader's environment: it comes with the first atlas."""
     try:
-        model.provide()
+        environments.install_extra("statsmodels")
     except UserError as why:
         pytest.skip(str(why))
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ffilab.atlas import model
 from ffilab.run.errors import UserError
+from ffilab.setup import environments
 
 fleet = pytest.importorskip("ffilab.atlas.fleet")
 on_machine = fleet.on_machine
@@ -58,7 +58,7 @@ def no_loop_of_others():
 def library():
     """Dask is in no reader's environment: it comes with the first fleet."""
     try:
-        model.provide("distributed", fleet.LOCK, "Dask")
+        environments.install_extra("distributed")
     except UserError as why:
         pytest.skip(str(why))
 

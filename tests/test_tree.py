@@ -37,7 +37,9 @@ def test_notebook_is_stripped_and_names_a_kernel_of_the_book(path):
 
 
 def test_kernels_are_relative():
-    for path in KERNELS.glob("*/kernel.json"):
+    paths = list(KERNELS.glob("*/kernel.json"))
+    assert paths
+    for path in paths:
         assert json.loads(path.read_text())["argv"][0] == "{resource_dir}/.venv/bin/python"
 
 

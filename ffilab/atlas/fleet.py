@@ -22,12 +22,12 @@ from os.path import relpath
 from pathlib import Path
 from typing import Any
 
-from ffilab.atlas.model import provide
 from ffilab.atlas.pack import Refused, valid
 from ffilab.run import system
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, ROOT
 from ffilab.run.progress import LOG_INTERVAL_S, console, minutes, say
+from ffilab.setup.environments import install_extra
 
 CARRIED = Path(__file__).with_name("on_machine.py")
 
@@ -433,7 +433,7 @@ def packs(
         raise UserError("HOSTS names machines, and --scheduler one that has them already: say one of the two.")
     found = [] if scheduler else hosts(words)
     can_be_reached(found, listen, config)
-    provide("distributed", LOCK, "Dask, which a fleet needs (once)")
+    install_extra("distributed")
     # Versions of Python may differ from machine to machine: what is called lies in a file that each reads itself.
     warnings.filterwarnings("ignore", message="(?s).*Mismatched versions")
     # What an earlier fleet brought stays there.

@@ -9,21 +9,13 @@ they were measured to, since then their variance is often estimated as none.
 """
 
 import math
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 from scipy import stats
 
 from ffilab.judge.estimates import LEVEL, PREDICTION_LEVEL, Interval
-from ffilab.run.errors import UserError
-from ffilab.run.paths import ROOT
-from ffilab.run.progress import step
-from ffilab.setup.interpreters import uv
 
 NAME = (
     "random effects: Paule and Mandel's variance, Hartung and Knapp's interval, Higgins' prediction interval with the "
@@ -33,8 +25,6 @@ NAME = (
 FEWEST = 3
 # What is further from 1 is the ratio of no two things that can be compared; and no error is smaller than this.
 MOST, LEAST_ERROR = 1e6, 1e-6
-LOCK = ROOT / "requirements" / "atlas.txt"
-STATSMODELS = "statsmodels, which the atlas needs (12 MB, once)"
 
 
 @dataclass(frozen=True)
@@ -62,7 +52,7 @@ def combined(intervals: Sequence[Interval], errors: Sequence[float | None]) -> C
     Without an error half the width of the interval over the normal quantile stands for it, which of few layouts is too
     much.
     """
-    from statsmodels.stats.meta_analysis import combine_effects  # pyright: ignore[reportMissingImports]: see `provide`
+    from statsmodels.stats.meta_analysis import combine_effects  # pyright: ignore[reportMissingImports]: see `environments.install_extra`
 
     if len(intervals) < FEWEST:
         return None
@@ -88,15 +78,3 @@ def combined(intervals: Sequence[Interval], errors: Sequence[float | None]) -> C
         around(PREDICTION_LEVEL, k - 2, math.hypot(between, of_mean, of_one)),
         between,
     )
-
-
-def provide(module: str = "statsmodels", lock: Path = LOCK, what: str = STATSMODELS) -> None:
-    """Install what few need, by its hashed lock, if the module is not there. Raises UserError if that fails."""
-    if find_spec(module):
-        return
-    with step(f"install {what}"):
-        command = [uv(), "pip", "install", "--no-config", "--python", sys.executable, "--require-hashes", "-r", lock]
-        answer = subprocess.run(command, capture_output=True, text=True)
-    if answer.returncode:
-        said = (answer.stderr.strip().splitlines() or ["no reason given"])[-1][:200]
-        raise UserError(f"{module} could not be installed ({said}): check the connection, then run it again.")

@@ -19,6 +19,7 @@ from ffilab.page.templates import filled
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, ROOT, swap
 from ffilab.run.progress import say, step
+from ffilab.setup.environments import install_extra
 
 # Packs of our own runs, with which a reader's can be compared.
 OURS = ROOT / "book" / "machines"
@@ -30,7 +31,7 @@ LINEAR_UP_TO = 3.0
 def make(source: str) -> Path:
     """Make the atlas of the packs that FROM names (folders and files; else our own and those that were packed here).
     Returns its page. Raises UserError if there is none."""
-    model.provide()
+    install_extra("statsmodels")
     found, refused = [], []
     for path in paths(source):
         try:

@@ -6,12 +6,14 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 from ffilab.run import settings
 from ffilab.run.errors import UserError
-from ffilab.run.paths import LOGS, swap
+from ffilab.run.paths import LOGS, ROOT, swap
 from ffilab.run.progress import say, step
 from ffilab.run.subprocesses import explain_os_errors, logged, tail
 from ffilab.setup import build, linker
@@ -95,6 +97,26 @@ def packages(executable: Path) -> dict[str, str]:
     command = [uv(), "pip", "list", "--no-config", "--format", "json", "--python", str(executable)]
     listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return {package["name"]: package["version"] for package in json.loads(listing)}
+
+
+# What few need: by module, its lock and what a reader is told while it comes.
+EXTRAS = {
+    "statsmodels": ("atlas.txt", "statsmodels, which the atlas needs (12 MB, once)"),
+    "distributed": ("fleet.txt", "Dask, which a fleet needs (once)"),
+}
+
+
+def install_extra(module: str) -> None:
+    """Install one of `EXTRAS` into the book's environment, if it is not there. Raises UserError if that fails."""
+    if find_spec(module):
+        return
+    lock, what = EXTRAS[module]
+    command = [uv(), "pip", "install", "--no-config", "--python", sys.executable, "--require-hashes"]
+    with step(f"install {what}"):
+        answer = subprocess.run([*command, "-r", ROOT / "requirements" / lock], capture_output=True, text=True)
+    if answer.returncode:
+        said = (answer.stderr.strip().splitlines() or ["no reason given"])[-1][:200]
+        raise UserError(f"{module} could not be installed ({said}): check the connection, then run it again.")
 
 
 def provide_linker() -> None:

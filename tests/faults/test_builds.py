@@ -39,9 +39,11 @@ def source(tmp_path):
 
 
 def begun(home, run):
-    """Wait until a build has written its first objects, and a random moment longer."""
+    """Wait until a build has written its first objects, and a random moment longer, which a failure shows."""
     assert small.wait_for(lambda: list(home.glob("work/*/Python-9.9.9/*/*.o"))), run.poll()
-    time.sleep(random.uniform(0, 0.3))
+    longer = random.uniform(0, 0.3)
+    print(f"{longer:.3f} s longer")
+    time.sleep(longer)
 
 
 def ends_well(home, source):
