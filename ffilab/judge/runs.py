@@ -21,7 +21,7 @@ from scipy import stats
 from ffilab.judge import statistics
 from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval, Location, difference
 from ffilab.measure.foreign import check
-from ffilab.measure.plan import EMPTY, control_pair
+from ffilab.measure.plan import EMPTY, OURS, control_pair
 from ffilab.measure.record import HOW, Record, medians, read_record
 from ffilab.run.errors import UserError
 
@@ -82,7 +82,7 @@ def of_arms(first: Record, second: Record) -> Iterator[tuple]:
             continue
         against = yardstick(first, second, label)
         # Controls, and the empty loop, are no results.
-        for name in [against, *(name for name in common if name != EMPTY and not name.startswith("control"))]:
+        for name in [against, *(name for name in common if not name.startswith(OURS))]:
             one, other = (relative(record, (label, name), (label, against)) for record in (first, second))
             yield label, name, against, *change(one, other)
 

@@ -7,7 +7,7 @@ import json
 import math
 from dataclasses import asdict
 
-from ffilab.measure.plan import EMPTY, Arm
+from ffilab.measure.plan import OURS, Arm
 from ffilab.measure.record import MAIN, Record
 from ffilab.run.paths import ROOT
 
@@ -44,6 +44,6 @@ def changed(arms: list[Arm], own: list[dict]) -> list[Arm]:
 def changed_in(record: Record) -> list[str]:
     """The names of what the reader changed in a record of a chapter; none if all of it is the reader's."""
     arms = [Arm(**{key: arm[key] for key in WHAT}) for arm in record.run["plan"]["arms"]]
-    arms = [arm for arm in arms if not arm.name.startswith((EMPTY, "control"))]
+    arms = [arm for arm in arms if not arm.name.startswith(OURS)]
     yours = changed(arms, books_own(record.path.parent.parent.name, record.path.stem))
     return [arm.name for arm in yours] if len(yours) < len(arms) else []

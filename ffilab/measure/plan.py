@@ -8,6 +8,8 @@ from ffilab.run.budget import Budget
 from ffilab.run.errors import UserError
 
 EMPTY = "empty loop"
+# So begin the names of arms that are in a plan for its controls.
+OURS = (EMPTY, "control")
 MIN_BLOCKS = 4
 # The controls of a run. STEPS_MORE is one per cent more instructions (tests/test_controls.py counts them).
 STEPS, STEPS_MORE = 100, 101

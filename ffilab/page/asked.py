@@ -4,14 +4,12 @@ import ast
 from collections.abc import Iterable
 
 from ffilab.measure.case import Case, Program, Step
-from ffilab.measure.plan import EMPTY, Arm
+from ffilab.measure.plan import OURS, Arm
 from ffilab.page.forgiving import AGAIN
 from ffilab.run.errors import UserError
 from ffilab.setup.catalogue import BY_LABEL
 
 ARMS = 'write a list of arms, such as [Arm("mine", "f()", "f = len")]'
-# How the names of the arms begin that every plan has.
-OURS = (EMPTY, "control")
 CASES = "write a list of cases, such as [Case(GIL, my_function, {}, {})]"
 
 

@@ -23,7 +23,7 @@ from ffilab.judge.numbers import numbers_of
 from ffilab.judge.questions import OPEN, above
 from ffilab.judge.wording import NOT_MEASURED, bounds, capital, listed, number, text, words  # noqa: F401
 from ffilab.measure.changed import changed_in
-from ffilab.measure.plan import EMPTY
+from ffilab.measure.plan import OURS
 from ffilab.measure.record import Record, medians
 from ffilab.page import elsewhere
 from ffilab.page.player import Scenes, as_data, lanes_of, plot_scene
@@ -374,7 +374,7 @@ def times(record: Record, cells: Iterable[Sequence[str]]) -> pd.DataFrame:
     return pd.DataFrame(
         {"arm": arm, "CPython": label, "ns a pass": Quantity(statistics.per_call(record, (label, arm)))}
         for label, arm in cells
-        if not arm.startswith((EMPTY, "control"))
+        if not arm.startswith(OURS)
     )
 
 

@@ -18,7 +18,7 @@ from ffilab.judge.numbers import Declarations, every
 from ffilab.judge.processes import chosen, interval_of, ratio
 from ffilab.judge.questions import OPEN, YES, above, equal
 from ffilab.judge.statistics import Comparison
-from ffilab.measure.plan import EMPTY
+from ffilab.measure.plan import OURS
 from ffilab.measure.record import Record
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
@@ -111,7 +111,7 @@ def added(record: Record, known: Collection[str]) -> list[str]:
     """Ways that a reader has added to the corrected experiment: those that are not known, and not controls or for some
     lines only."""
     names = dict.fromkeys(cell.partition("/")[2] for cell in record.loops)
-    return [n for n in names if n not in known and not n.startswith((EMPTY, "control")) and not n.endswith(" read")]
+    return [n for n in names if n not in known and not n.startswith(OURS) and not n.endswith(" read")]
 
 
 @number("ns a string of {arm}, one thread: {label}", timed="ways", over={"label": every, "arm": WAYS})

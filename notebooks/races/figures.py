@@ -9,7 +9,7 @@ import seaborn as sns
 from ffilab.judge import statistics
 from ffilab.judge.estimates import Interval
 from ffilab.judge.processes import chosen
-from ffilab.measure.plan import EMPTY
+from ffilab.measure.plan import OURS
 from ffilab.measure.record import Record
 from ffilab.page import draw
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
@@ -300,7 +300,7 @@ def remedies(record: Record) -> list[str]:
     """What was timed, by name, also what a reader has added; without the instrument's own loops and the copy for the
     A/A test."""
     names = dict.fromkeys(cell.partition("/")[2] for cell in record.loops)
-    return [name for name in names if not name.startswith((EMPTY, "control")) and name != e.AGAIN]
+    return [name for name in names if not name.startswith(OURS) and name != e.AGAIN]
 
 
 def remedies_table(record: Record, rivals: pd.DataFrame) -> pd.DataFrame:
