@@ -205,7 +205,7 @@ def report(paths: tuple[Path, Path]) -> str:
     lines += [
         f"  {row.interpreter:6} {row.arm:28} {shown(row.first)}, then {shown(row.second)}: {shown(Interval.of(row))}, "
         f"{row.said}"
-        for row in (judged[judged.said == CHANGED] if of_processes else judged).itertuples()
+        for row in (judged[judged.said == CHANGED] if are_processes else judged).itertuples()
     ]
     return "\n".join(lines)
 
@@ -223,21 +223,21 @@ def answer(row, is_smoke: bool) -> str:
     return CHANGED if row.p < 1 - LEVEL else UNCHANGED
 
 
-def in_one_sentence(judged: pd.DataFrame, is_smoke: bool, of_processes: bool) -> str:
-    """Say for a person what the comparison found. of_processes: by how much these differ between two sessions is not
+def in_one_sentence(judged: pd.DataFrame, is_smoke: bool, are_processes: bool) -> str:
+    """Say for a person what the comparison found. are_processes: by how much these differ between two sessions is not
     known."""
     changed = [f"{row.arm} on {row.interpreter}" for row in judged.itertuples() if row.said == CHANGED]
     many, which = f"{len(changed)} of {len(judged)} numbers", "; ".join(changed)
     if is_smoke:
         return "A smoke test is no result: nothing is said of what changed."
-    if of_processes and changed:
+    if are_processes and changed:
         unknown = "By how much two sessions of processes differ anyway is not known."
         return f"{many} differ between these two runs: {which}. {unknown}"
     if changed:
         return f"{many} changed: {which}."
     if UNCHANGED not in set(judged.said):
         return f"Nothing can be said of what changed: no verdict on any of {len(judged)} numbers."
-    if of_processes:
+    if are_processes:
         return f"None of {len(judged)} numbers differs between these two runs."
     return f"Nothing changed that two sessions do not differ by anyway ({len(judged)} numbers)."
 
