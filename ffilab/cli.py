@@ -395,4 +395,6 @@ def clean():
 def main():
     """Entry point of `python -m ffilab`."""
     kept = "stopped; what was finished is kept: interpreters, builds, records, the pages of finished chapters"
-    command.run(verbs, kept, command.MISTAKE if sys.argv[1:2] in (["time"], ["scale"]) else 1)
+    if sys.argv[1:2] in (["time"], ["scale"]):
+        command.run(verbs, command.NOTHING_YET, command.MISTAKE)
+    command.run(verbs, kept, 1)

@@ -39,6 +39,15 @@ def test_a_slice_whose_neighbour_did_not_run_does_not_count():
     assert slices.ratio([found] * 5).is_known is False
 
 
+def test_with_the_gil_a_thread_counts_by_the_slices_that_it_got_done():
+    """Each slice is as fast as alone; there are half as many."""
+    answer = {**recorded(together=100), "gil": True}
+    assert slices.process_of(answer).throughput == pytest.approx(2)
+    for rows in answer["rows"]:
+        rows[:] = [row for number, row in enumerate(rows) if row[slices.PHASE] % 3 < 2 or number % 2]
+    assert slices.process_of(answer).throughput == pytest.approx(1)
+
+
 def test_who_waited_for_a_core_does_not_count():
     answer = recorded()
     for row in answer["rows"][0]:

@@ -278,6 +278,18 @@ def test_a_restart_beside_a_neighbour_is_left_out_and_too_few_are_said(tmp_path)
     assert [one.get_nvalue() for one in pyperf.BenchmarkSuite.load(str(file))] == [2, 2]
 
 
+def test_which_row_has_the_gil_is_said_and_a_given_name_stays():
+    arms = [
+        {"name": "f()", "statement": "f()"},
+        {"name": "f() (2)", "statement": "f()"},
+        {"name": "f()" + comparing.ON, "statement": "f()"},
+        {"name": "f(), mine", "statement": "f()"},
+    ]
+    record = made_up(a=0.0, b=0.1).record
+    result = Result(replace(record, run={**record.run, "plan": {**record.run["plan"], "arms": arms}}), b"the record")
+    assert list(result.typed.values()) == ["f()", "f() (2)", "f(), with the GIL", "f(), mine"]
+
+
 @pytest.mark.usefixtures("short")
 def test_ctrl_c_gives_what_was_measured(monkeypatch):
     blocks, block = [], runner._block

@@ -23,10 +23,13 @@ class Text(str):
 
 
 class Digits(float):
-    """A number of which a form asks so many digits: `{x.value:.2g}` is 140, and never 1.4e+02."""
+    """A number of which a form asks so many digits: `{x.value:.2g}` is 140, and never 1.4e+02. Of 1.04 it is 1.04:
+    "1 times as fast" would take back what the sentence says."""
 
     def __format__(self, spec: str) -> str:
         said = super().__format__(spec)
+        if spec.endswith(("g", "f")) and float(self) != 1 == float(said.replace(",", "")):
+            return f"{float(self):.3g}"
         return f"{float(said):,.0f}" if spec.endswith("g") and "e+" in said else said
 
 

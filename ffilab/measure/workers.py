@@ -117,7 +117,9 @@ class Worker:
         except (ValueError, KeyError, TypeError):
             raise WorkerFailed(f"worker {self.name} answered nonsense: {line[:80]!r}") from None
         if number != self._orders:
-            raise WorkerFailed(f"worker {self.name} answered order {number} when it was asked order {self._orders}")
+            raise WorkerFailed(
+                f"on {self.name} somebody else answered, as the child of a fork does: end it by os._exit"
+            )
         return answer
 
     def load(self, arms: list[Arm], cpu: int | None, order: random.Random) -> None:

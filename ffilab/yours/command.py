@@ -18,6 +18,7 @@ from ffilab.yours.amounts import SECONDS, SHARE
 MISTAKE = 2
 # As a shell calls the end by Ctrl-C.
 STOPPED = 130
+NOTHING_YET = "stopped before there was anything to tell"
 
 
 OUT = click.Path(dir_okay=False)
@@ -240,4 +241,4 @@ def main():
     from ffilab.yours.scale.command import scale
 
     installed.add_command(scale)
-    run(installed, "stopped before there was anything to tell", MISTAKE)
+    run(installed, NOTHING_YET, MISTAKE)

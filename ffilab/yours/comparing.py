@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psutil
 
+from ffilab.judge.estimates import MIN_VALUES
 from ffilab.measure import runner
 from ffilab.measure.plan import EMPTY, YOURS, Arm, controls, plan
 from ffilab.measure.record import read_record
@@ -101,7 +102,7 @@ def compare(
         try:
             runner.run(made, folder, pool, interpreters, folder, enough)
         except KeyboardInterrupt:
-            if not path.exists():
+            if not path.exists() or len(read_record(path).noise.restarts) < MIN_VALUES:
                 raise
         return Result.read(path)
     finally:
@@ -219,6 +220,8 @@ def tried(
         finally:
             restart.close()
     except WorkerFailed as failure:
+        if len(arms) > 1:
+            print("  They did not run together. Each is tried alone; one that hangs takes a minute.", file=sys.stderr)
         for arm in arms if len(arms) > 1 else ():
             # Which of them was it? Alone, it says so itself.
             tried([arm], interpreters, pool, folder, seconds, pin)

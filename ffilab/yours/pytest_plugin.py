@@ -23,7 +23,7 @@ def judged(node: pytest.Item, arms: list, pythons: list, limit: str, seconds: fl
         result = compare(arms, pythons, to=share / 2, seconds=seconds, quiet=True, **further)
     except UserError as error:
         if must:
-            pytest.fail(str(error), pytrace=False)
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
         node.user_properties.append((PROPERTY, f"Not compared: {error}"))
         return None
     if result.record.cut_off:
@@ -58,7 +58,7 @@ class Comparison:
         try:
             uses += uses_of([old, new], setup, vars(self._request.module))
         except UserError as error:
-            pytest.fail(str(error), pytrace=False)
+            raise pytest.fail.Exception(str(error), pytrace=False) from None
         arms = [Arm(comparing.short(statement), statement, setup, uses) for statement in (old, new)]
         return judged(self._request.node, arms, [], limit, seconds, **further)
 

@@ -18,6 +18,7 @@ from ffilab.setup.layouts import AS_INSTALLED, Layout, Pool
 
 OLDEST = (3, 9)
 TIMEOUT_S = 30
+LONGEST_SAID = 200
 # It runs on whatever was named.
 PROBE = """
 import json, platform, sys, sysconfig
@@ -93,6 +94,8 @@ def executable(word: str) -> Path:
     if program:
         return Path(program).absolute()
     what = "a folder without bin/python" if path.is_dir() else "neither a program nor a folder"
+    if word in BY_LABEL:
+        what += ", and not set up in this folder (`python3 ffilab/bootstrap.py kernels` does that in the book's clone)"
     raise UserError(
         f"--python names {word!r}, which is {what}: name an executable, one on PATH, or the folder of a virtual "
         "environment."
@@ -109,7 +112,8 @@ def probed(python: Path, word: str) -> dict:
         facts = json.loads(answer.stdout)
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         said = said.splitlines()[-1] if said else "" if isinstance(error, ValueError) else str(error)
-        because = f" ({said})" if said else ""
+        # What is no Python may say our own words back.
+        because = f" ({said})" if 0 < len(said) < LONGEST_SAID else ""
         raise UserError(f"{word} does not answer as a Python does{because}: name another one with --python.") from None
     release = ".".join(map(str, facts["release"]))
     if facts["implementation"] != "CPython":

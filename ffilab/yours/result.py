@@ -3,6 +3,7 @@
 import html
 import json
 import math
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +17,7 @@ from ffilab.measure.plan import TWINS, YOURS
 from ffilab.measure.record import Record, medians, read_record
 from ffilab.run.errors import UserError
 from ffilab.yours.amounts import SHARE
-from ffilab.yours.comparing import cut, short
+from ffilab.yours.comparing import ON, cut, short
 from ffilab.yours.pythons import free
 
 Cell = tuple[str, str]
@@ -98,9 +99,11 @@ class Result:
         names: dict[str, str] = {}
         for arm in self.record.run["plan"]["arms"]:
             statement = arm.get("statement", "")
-            line = cut(" ".join(statement.split()))
-            is_own = line and arm["name"].startswith(short(statement))
-            names[arm["name"]] = free(line if is_own else arm["name"], names.values())
+            line, name = cut(" ".join(statement.split())), arm["name"].removesuffix(ON)
+            if line and re.fullmatch(re.escape(short(statement)) + r"( \(\d+\))?", name):
+                name = line
+            with_gil = ON if arm["name"].endswith(ON) else ""
+            names[arm["name"]] = free(name + with_gil, names.values())
         return names
 
     @cached_property

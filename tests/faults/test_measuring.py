@@ -20,7 +20,7 @@ from tests.helpers.of_chapter import hostile
         pytest.param("segfaults", "was killed by SIGSEGV", marks=pytest.mark.full),
         pytest.param("out_of_memory", "MemoryError", marks=pytest.mark.full),
         pytest.param("jumps", "its clock jumped forward", marks=pytest.mark.full),
-        pytest.param("forks", "answered order", marks=pytest.mark.full),
+        pytest.param("forks", "the child of a fork", marks=pytest.mark.full),
         pytest.param("dies", "exit code 7", marks=pytest.mark.full),
         pytest.param("hangs", "took longer than 4 s", marks=pytest.mark.full),
         pytest.param("clock_steps_back", "-5 ns", marks=pytest.mark.full),

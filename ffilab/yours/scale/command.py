@@ -43,6 +43,8 @@ def scale(statement, setup, python, file, threads, seconds, record, limit):
     """
     if limit is not None and not 0 < limit < float("inf"):
         raise UserError(f"--fail-below is {limit:g}: say how many times the work of one, as in 1.5.")
+    if limit is not None and limit >= threads:
+        raise UserError(f"--fail-below is {limit:g}, and {threads} threads do {threads} times the work of one at most.")
     if record:
         must_be_writable("--json", record)
     tell_what_is_not_passed_on()

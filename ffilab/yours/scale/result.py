@@ -213,6 +213,8 @@ class Scaling:
             f"{self.statement.strip().splitlines()[0]} on {self.python}, {self.threads} threads; {self.seconds:.0f} s."
         )
         share = f"Left out, as preempted or kept waiting: {self.left_out:.0%} of the slices."
+        if self.verdict == rules.GIL:
+            share = "With the GIL all slices count, as threads wait between them."
         return "\n".join([*lines, "", *stopped, said, f"{share} {NOT_JUDGED}"])
 
     def figure(self) -> list[str]:

@@ -20,8 +20,8 @@ class Process:
     """What the slices of one process say.
 
     alone, together: ns of a pass, by thread, of slices that count; NaN if they are too few. rates: work of a thread
-    while all run over its work alone, of all slices. used, total: slices of all threads together. waits, faults: of a
-    pass, while all run. empty: ns of a pass of the empty loop.
+    while all run over its work alone, of all slices; with the GIL by how many slices it got done. used, total: slices
+    of all threads together. waits, faults: of a pass, while all run. empty: ns of a pass of the empty loop.
     """
 
     alone: tuple[float, ...]
@@ -74,6 +74,8 @@ def process_of(answer: dict) -> Process:
     """What one process answered, as `rows` of `ffilab_child/running.py`."""
     threads = [np.array(rows, dtype=float).reshape(-1, 7) for rows in answer["rows"]]
     count, alone, together, rates, used, total, passes, events = len(threads), [], [], [], 0, 0, 0, np.zeros(2)
+    phases = np.unique(np.concatenate([rows[:, PHASE] for rows in threads]))
+    shared = int((phases % (count + 1) == count).sum())
     for which, (rows, size) in enumerate(zip(threads, answer["sizes"])):
         others = [other for number, other in enumerate(threads) if number != which]
         in_all = rows[:, PHASE] % (count + 1) == count
@@ -87,12 +89,20 @@ def process_of(answer: dict) -> Process:
         times = [(part[:, ENDED] - part[:, BEGAN]) / size for part in (apart, beside)]
         alone.append(middle(times[0][free]))
         together.append(middle(times[1][met]))
-        rates.append(float(times[0].mean() / times[1].mean()) if len(apart) and len(beside) else float("nan"))
+        if answer.get("gil"):
+            # Threads wait for it between slices, too: what counts is how many slices a phase had room for.
+            rates.append(slices_a_phase(beside, shared) / slices_a_phase(apart, len(np.unique(apart[:, PHASE]))))
+        else:
+            rates.append(float(times[0].mean() / times[1].mean()) if len(apart) and len(beside) else float("nan"))
         used, total, passes = used + int(met.sum()), total + len(beside), passes + len(beside) * size
         events += beside[:, [WAITS, FAULTS]].sum(axis=0)
     waits, faults = (float(each) for each in events / max(1, passes))
     times = tuple(alone), tuple(together), tuple(rates)
     return Process(*times, used, total, waits, faults, answer["empty"], bool(answer.get("gil")))
+
+
+def slices_a_phase(rows: np.ndarray, phases: int) -> float:
+    return len(rows) / phases if phases else float("nan")
 
 
 def middle(times: np.ndarray) -> float:

@@ -37,7 +37,7 @@ def namespace(job):
     if job.get("file"):
         names["__file__"] = job["file"]
         with open(job["file"], "rb") as source:
-            exec(read_back(ast.parse(source.read()), job["file"]), names)
+            exec(read_back(ast.parse(source.read(), job["file"]), job["file"]), names)
     exec(read_back(ast.parse(job["setup"]), "setup"), names)
     return names
 
