@@ -199,6 +199,8 @@ def main():
         if verb == "doctor":
             import doctor
 
+            # Quietly, where its output goes to `head`.
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
             sys.argv = ["doctor.py", *rest]
             sys.exit(doctor.main())
         source = os.environ.get("FROM", "")

@@ -65,7 +65,7 @@ def verbs(context):
             "then run the same command again."
         )
     if disturbs():
-        say("  a measurement is running on this machine: what runs beside it disturbs it, and its page will say so")
+        say("  a measurement is running on this machine: this command disturbs it, and its page will say so")
 
 
 verbs.add_command(command.time)
@@ -207,9 +207,9 @@ def pytest(kernels: str, part: str, shared_by: str, *options: str) -> int:
 @click.argument("name", type=click.Choice(STUDIES))
 @budget_option
 @click.option(
-    "--from", "source", default="", help="Of the study of characteristics: keep what these records know, first."
+    "--from", "source", default="", help="For the study of characteristics: first keep what these records know."
 )
-@click.option("--sessions", type=click.IntRange(min=1), help="Of a study that keeps sessions: so many more.")
+@click.option("--sessions", type=click.IntRange(min=1), help="Add so many sessions, to a study that keeps them.")
 @click.option("--part", help="Of the study of calibration: sessions, levels or loads.")
 def study(name, budget, source, **how):
     """Run a study that is no chapter: what the instrument is worth, or what bindings cost beside their calls."""
@@ -266,9 +266,7 @@ def atlas(source):
 
 @verbs.command()
 @click.argument("machines", nargs=-1, envvar="HOSTS")
-@click.option(
-    "--scheduler", default="", help="Address of a Dask scheduler that is there: its workers are the machines."
-)
+@click.option("--scheduler", default="", help="Address of a running Dask scheduler: its workers are the machines.")
 @click.option("--listen", envvar="LISTEN", default="127.0.0.1", show_default=True, help="Our address for the others.")
 @click.option("--ssh-config", default="", help="Instead of ~/.ssh/config.")
 @click.option("--chapter", envvar="NAME", default="", help="One chapter instead of the book.")

@@ -147,6 +147,20 @@ def will_compile(kernels: str, budget: str = "") -> bool:
         return True
 
 
+def refused(kernels: str, budget: str) -> str:
+    """What is wrong with KERNELS or BUDGET, in a sentence; empty if nothing is."""
+    if sys.version_info < (3, 11):  # noqa: UP036  (it says there what is missing)
+        return ""
+    from ffilab.run.errors import UserError
+    from ffilab.setup.catalogue import parse
+
+    try:
+        parse(kernels, budget)
+    except UserError as error:
+        return str(error)
+    return ""
+
+
 def refusal(kernels: str, budget: str = "") -> str | None:
     """The sentence for a machine that lacks what every chapter needs, with one command; None if nothing is lacking."""
     lacking = [(what, packages) for what, _, needed, packages in missing(kernels, budget) if needed]
@@ -269,7 +283,11 @@ def main() -> int:
     argparse.ArgumentParser(prog="make doctor", description=__doc__.splitlines()[0]).parse_args()
     print(f"This machine: {system.cpu_model()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}")
     print(about_interpreters())
-    gaps, disks = missing(os.environ.get("KERNELS", ""), os.environ.get("BUDGET", "")), full_disks()
+    kernels, budget = os.environ.get("KERNELS", ""), os.environ.get("BUDGET", "")
+    if wrong := refused(kernels, budget):
+        print(f"\n{wrong}")
+        return 1
+    gaps, disks = missing(kernels, budget), full_disks()
     needed, optional = ([gap for gap in gaps if gap[2] is wanted] for wanted in (True, False))
     if needed:
         print("\nMissing and needed:")

@@ -151,7 +151,7 @@ def test_a_gate_with_nothing_to_compare_is_a_mistake(words):
 def test_a_statement_that_looks_like_an_option_is_told_how(tmp_path):
     ended = ffilab_time("-9", "1", cwd=tmp_path)
     assert ended.returncode == 2
-    assert "stands behind --" in ended.stderr
+    assert "Put a statement that begins with - after --" in ended.stderr
 
 
 def test_a_folder_that_was_removed_is_a_sentence_and_no_finding(tmp_path):
@@ -234,7 +234,7 @@ def test_a_file_for_a_newer_python_is_read_by_that_one(tmp_path):
     file = tmp_path / "bench.py"
     file.write_text("def bench_it(: pass\n")
     assert len(benchmarks.arms_of(("f()",), "", str(file), ())) == 1
-    with pytest.raises(UserError, match=r"is no Python as .* reads it, which runs this command"):
+    with pytest.raises(UserError, match=r"is not valid in Python .*, which runs this command"):
         benchmarks.arms_of((), "", str(file), ())
 
 

@@ -175,7 +175,7 @@ def can_be_reached(found: Sequence[Host], listen: str, config: str) -> None:
 
 
 def is_loopback(address: str) -> bool:
-    """Is it this machine's own, for itself? Also of what nobody knows: whoever connects will say so."""
+    """Can only this machine reach it? True also for an unknown name: connecting will say so."""
     try:
         return ipaddress.ip_address(socket.getaddrinfo(address, None)[0][4][0]).is_loopback
     except OSError:
@@ -430,7 +430,7 @@ def packs(
     config: of SSH. settings: what a reader sets. Raises UserError if no pack came.
     """
     if scheduler and words:
-        raise UserError("HOSTS names machines, and --scheduler one that has them already: say one of the two.")
+        raise UserError("HOSTS names machines, and --scheduler has its own: give one of the two.")
     found = [] if scheduler else hosts(words)
     can_be_reached(found, listen, config)
     install_extra("distributed")

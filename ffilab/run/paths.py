@@ -114,4 +114,4 @@ def without_paths(text: str) -> str:
     # Of a user without one it is the root of all folders.
     if home() not in (None, Path("/")):
         text = text.replace(str(home()), "~")
-    return re.sub(rf"{re.escape(tempfile.gettempdir())}/[\w.-]+", "TEMPORARY", text)
+    return re.sub(rf"(?<![\w.-]){re.escape(tempfile.gettempdir())}/[\w.-]+", "TEMPORARY", text)

@@ -83,7 +83,7 @@ def parsed(file: str, source: bytes) -> ast.Module:
         return ast.parse(source)
     except (SyntaxError, ValueError) as error:
         raise UserError(
-            f"{file} is no Python as {platform.python_version()} reads it, which runs this command ({error}): correct "
+            f"{file} is not valid in Python {platform.python_version()}, which runs this command ({error}): correct "
             "it, or name what to time, as statements."
         ) from None
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from ffilab.run.errors import UserError
+from ffilab.run.paths import ROOT
 from ffilab.run.subprocesses import end_leftovers, explain_os_errors, reached
 from ffilab.yours.amounts import SECONDS, SHARE
 
@@ -40,21 +41,21 @@ OUT = click.Path(dir_okay=False)
     help="A Python file whose names setup and statements may use. Without a statement, each of its functions "
     "`bench_…()` is timed.",
 )
-@click.option("--name", "names", multiple=True, help="What to call a statement; in their order.")
+@click.option("--name", "names", multiple=True, help="What to call each statement, in their order.")
 @click.option(
     "--gil",
     type=click.Choice(["off", "on", "both"]),
     default="off",
-    help="Of free-threaded builds: without the GIL, with it, or both compared.  [default: off]",
+    help="Run free-threaded builds without the GIL, with it, or both.  [default: off]",
 )
-@click.option("--to", type=SHARE, help="End when each ratio is known to ± so much.  [default: 1%; with --time: never]")
+@click.option("--to", type=SHARE, help="End when each ratio is known to ± this.  [default: 1%; with --time: never]")
 @click.option("--time", "seconds", type=SECONDS, help="End after so long.  [default: 60s; with --to: 10m]")
-@click.option("--no-pin", is_flag=True, help="Not all on one core: for statements that start threads.")
+@click.option("--no-pin", is_flag=True, help="Use all cores, for statements that start threads.")
 @click.option("--instructions", is_flag=True, help="Also count the instructions of a pass, by callgrind.")
-@click.option("--memory", is_flag=True, help="Also the peak of memory, in processes of their own.")
+@click.option("--memory", is_flag=True, help="Also measure peak memory, in separate processes.")
 @click.option("--json", "record", type=OUT, help="Write all that was measured, as JSON lines.")
 @click.option("--export-markdown", "markdown", type=OUT, help="Write the table as Markdown.")
-@click.option("--pyperf", type=OUT, help="Write it in pyperf's format. Of several Pythons each has its own file.")
+@click.option("--pyperf", type=OUT, help="Write it in pyperf's format, with several Pythons one file for each.")
 @click.option(
     "--fail-if-slower",
     "limit",
@@ -133,9 +134,14 @@ def beside(arms: list, pythons, gil, result, instructions, memory) -> str:
     return "\n".join([looked.table(columns), *([NO_SAY] if instructions else [])])
 
 
+def is_ours(name: str) -> bool:
+    """Did this clone set the variable for itself (bootstrap.py)?"""
+    return name == "PYTHONPATH" and os.environ.get(name) == str(ROOT)
+
+
 def tell_what_is_not_passed_on() -> None:
     """Name the variables of Python that are set here, and do not count for what is measured."""
-    if ignored := sorted(name for name in os.environ if name.startswith("PYTHON")):
+    if ignored := sorted(name for name in os.environ if name.startswith("PYTHON") and not is_ours(name)):
         click.echo(f"  Not passed on to what is measured: {', '.join(ignored)}.", err=True)
 
 
@@ -186,7 +192,7 @@ def run(verbs: click.Group, stopped: str, mistake: int) -> None:
         end("there is not enough memory: end what else is running, and run the same command again.")
     except click.NoSuchOption as error:
         timed = error.ctx and error.ctx.info_name == "time"
-        behind = ' A statement that begins with - stands behind --: ffilab time -- "-x" "+x"' if timed else ""
+        behind = ' Put a statement that begins with - after --: ffilab time -- "-x" "+x"' if timed else ""
         end(error.format_message() + behind)
     except click.ClickException as error:
         end(error.format_message())
@@ -202,7 +208,7 @@ def run(verbs: click.Group, stopped: str, mistake: int) -> None:
         if isinstance(error, RuntimeError) and (limit := reached(str(error))):
             end(str(limit))
         end(
-            f"a mistake of this program, or something that it does not know ({type(error).__name__}: {error}); "
+            f"a bug in this program, or something that it does not know ({type(error).__name__}: {error}); "
             f"its traceback is in {kept_traceback()}."
         )
 
@@ -215,7 +221,7 @@ def usable_temporary_folder() -> None:
         raise UserError(f"{error.strerror}: point TMPDIR to a folder that you can write.") from None
     named = os.environ.get("TMPDIR")
     if named and os.path.abspath(named) != folder:
-        click.echo(f"  TMPDIR is {named!r}, where no file can be made: {folder} takes its place.", err=True)
+        click.echo(f"  TMPDIR is {named!r}, where no file can be made: {folder} is used instead.", err=True)
         os.environ["TMPDIR"] = folder
 
 

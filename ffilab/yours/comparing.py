@@ -22,6 +22,7 @@ from ffilab.measure.workers import WorkerFailed
 from ffilab.run import settings
 from ffilab.run.budget import Budget
 from ffilab.run.errors import UserError
+from ffilab.run.paths import ROOT
 from ffilab.setup.installed import Installed
 from ffilab.setup.layouts import Pool
 from ffilab.yours import pythons as known
@@ -118,7 +119,7 @@ def prepared(arms: Iterable[Arm | str]) -> list[Arm]:
     for arm in arms:
         arm = Arm(short(arm), arm) if isinstance(arm, str) else replace(arm, name=known.plain(arm.name))
         if not arm.name or not (arm.file or arm.statement.strip()):
-            raise UserError("A name or a statement is empty: give each statement, and no name or a whole one.")
+            raise UserError("A name or a statement is empty: write every statement, and omit a name or write it whole.")
         found.append(replace(arm, name=known.free(arm.name, taken), beside=YOURS, uses=here + arm.uses))
         taken.add(found[-1].name)
     return found
@@ -153,7 +154,7 @@ def way_out(reason: str) -> str:
     """What mends a statement that ended in this."""
     if "No module named" in reason:
         # What -I takes away.
-        apart = ["PYTHONPATH"] if os.environ.get("PYTHONPATH") else []
+        apart = ["PYTHONPATH"] if os.environ.get("PYTHONPATH") not in (None, "", str(ROOT)) else []
         apart += ["your user site"] if site.ENABLE_USER_SITE and os.path.isdir(site.getusersitepackages()) else []
         return "install it there" + (f" (what lies in {' or '.join(apart)} does not count here)" if apart else "")
     if "'await' outside" in reason:
@@ -216,7 +217,7 @@ def tried(
                     print(f"  The first pass of {arm.name!r} {longer}: {WHY}", file=sys.stderr)
                 passes.append(later / 1e9)
             if pin and most > 1:
-                print(f"  What is measured has {most} threads on one core: --no-pin gives them all.", file=sys.stderr)
+                print(f"  Your code runs {most} threads on one core: --no-pin gives them all cores.", file=sys.stderr)
         finally:
             restart.close()
     except WorkerFailed as failure:

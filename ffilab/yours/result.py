@@ -123,7 +123,7 @@ class Result:
 
     @property
     def off(self) -> float:
-        """By which ratio the worst control was off for certain; 1 if none was."""
+        """The ratio by which the worst control was certainly off; 1 if none was."""
         return math.exp(max((check.bias for check in self.failed), default=0.0))
 
     @cached_property
@@ -136,7 +136,7 @@ class Result:
     def slower(self, limit: float | str = 0.0) -> dict[str, str]:
         """Does it take longer than the first, by more than this share of its time? `yes`, `no` or `open` by name.
 
-        limit: 0.02 or "2%". Raises UserError for a text that is none.
+        limit: 0.02 or "2%". Raises UserError for any other text.
         """
         share = share_of(limit)
         return {name: questions.above(found, 1 + share) for name, found in self.ratios.items()}
@@ -161,7 +161,7 @@ class Result:
         if questions.above(found, 1) == questions.OPEN:
             mde = (1 + estimate.mde) * self.off - 1
             least = percent(mde) if mde < 1 else "a multiple"
-            return f"No difference found between {name} and {base}; one of {least} would have been."
+            return f"No difference found between {name} and {base}; {least} would have been found."
         times = found if found.value > 1 else found.inverse
         fast, slow = (base, name) if found.value > 1 else (name, base)
         return f"{fast} is {wording.number(times.value, 10 * times.half_width)} times as fast as {slow}."
@@ -215,10 +215,10 @@ class Result:
         if self.failed:
             worst, wider = max(self.failed, key=lambda check: check.bias), percent(self.off - 1)
             controlled = f"A control was off ({worst.kind}, {worst.found}): each interval is wider by {wider}."
-        early = ["Stopped early: this is of what was measured until then."] if self.record.cut_off else []
+        early = ["Stopped early: this covers what was measured until then."] if self.record.cut_off else []
         noise = f"Noise: {self.record.noise.report}."
         if not self.record.run["machine"].get("can_pin", True) and self.record.run["plan"]["pin"]:
-            noise += " This system does not allow to keep a process on one core: the intervals are wider for it."
+            noise += " This system cannot keep a process on one core: the intervals are wider for it."
         told = [*early, *said]
         return "\n".join([*table, "", *told, *([""] if told else []), self.varied(), controlled, noise])
 

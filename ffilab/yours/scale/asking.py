@@ -44,7 +44,7 @@ def python_of(word: str):
 def cores(threads: int) -> list[int]:
     """The cores for so many threads. Raises UserError where there are too few, or none can be chosen."""
     if not hasattr(os, "sched_getaffinity"):
-        raise UserError("It keeps each thread on a core of its own, which this system does not allow: use Linux.")
+        raise UserError("ffilab scale keeps each thread on its own core, which this system does not allow: use Linux.")
     ours = sorted(os.sched_getaffinity(0))
     if threads < 2:
         raise UserError(f"--threads is {threads}: say 2 or more.")

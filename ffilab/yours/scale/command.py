@@ -38,7 +38,7 @@ def scale(statement, setup, python, file, threads, seconds, record, limit):
     What do threads share here?     ffilab scale -s "config = {'limit': object()}" "config['limit']"
     A function of a file, in CI:    ffilab scale --file mine.py --fail-below 1.5 "work()"
 
-    It runs in processes of their own, as often as it likes: give it work that can be repeated. The number of the thread
+    STATEMENT runs many times, in processes of its own: give it work that can be repeated. The number of the thread
     is ffilab_thread.
     """
     if limit is not None and not 0 < limit < float("inf"):
