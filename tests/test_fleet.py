@@ -226,7 +226,7 @@ def test_a_worker_that_does_not_say_that_it_is_a_machine_is_refused(commit):
 def test_a_scheduler_that_cannot_be_joined_is_a_sentence(address):
     with pytest.raises(UserError, match=r"No Dask scheduler answers at .* set distributed\.comm\.tls"):
         asyncio.run(fleet.joined(address, []))
-    with pytest.raises(UserError, match="say one of the two"):
+    with pytest.raises(UserError, match="give one of the two"):
         fleet.packs(["rack"], address, "127.0.0.1", "", "", {})
 
 

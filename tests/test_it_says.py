@@ -71,7 +71,7 @@ SAID = {
 @pytest.mark.parametrize("label", [GIL, FREE_THREADED])
 @pytest.mark.parametrize("beginning", SAID)
 def test_python_says_what_is_quoted(beginning, label):
-    said = re.sub(r" \(pid=\d+\)", "", ran(python_of(label), "-c", SAID[beginning]).stderr)
+    said = re.sub(r"pid=\d+", "pid=…", ran(python_of(label), "-c", SAID[beginning]).stderr)
     assert quoted(beginning) in said
 
 

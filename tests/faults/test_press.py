@@ -110,6 +110,8 @@ def test_a_good_chapter_takes_the_place_of_the_old_one(chapter, monkeypatch, tmp
     IPython's history waited for ever, now and then, before a fork.
     """
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "executed" / "theirs"))
+    # As under the folder's lock.
+    monkeypatch.setenv(settings.RUN, str(paths.BUILD))
     made = chapter(
         "import os, subprocess, threading; os.register_at_fork(before=threading.Event().wait)",
         "from ffilab.measure import case\nassert case.program(['echo', 'ran']) == ('ok', 'ran\\n', '')",
