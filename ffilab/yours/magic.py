@@ -22,7 +22,7 @@ ELSEWHERE = {
 }
 
 
-def compared(line: str, cell: str | None, namespace: dict) -> Result:
+def compared(line: str, cell: str | None, namespace: dict) -> Result | None:
     """Time each line of a cell, or each word of `%ffilab`, against the first; options as of `ffilab time`. Statements
     may name functions, modules and plain values of the notebook.
 

@@ -327,7 +327,7 @@ def place(stack: Sequence[Sequence[str]], python: str) -> tuple[str, str, str]:
         owner = behind[len(between)].file
         return owner, TAKES[frames[taken[-1]].symbol], owner
     if outside and not ours(outside[0]):
-        return *outside[0], ""
+        return outside[0].file, outside[0].symbol, ""
     return "the interpreter", "", caller
 
 
