@@ -147,7 +147,7 @@ def will_compile(kernels: str, budget: str = "") -> bool:
         return True
 
 
-def refused(kernels: str, budget: str) -> str:
+def wrong_request(kernels: str, budget: str) -> str:
     """What is wrong with KERNELS or BUDGET, in a sentence; empty if nothing is."""
     if sys.version_info < (3, 11):  # noqa: UP036  (it says there what is missing)
         return ""
@@ -284,7 +284,7 @@ def main() -> int:
     print(f"This machine: {system.cpu_model()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}")
     print(about_interpreters())
     kernels, budget = os.environ.get("KERNELS", ""), os.environ.get("BUDGET", "")
-    if wrong := refused(kernels, budget):
+    if wrong := wrong_request(kernels, budget):
         print(f"\n{wrong}")
         return 1
     gaps, disks = missing(kernels, budget), full_disks()

@@ -25,6 +25,12 @@ SOURCE_MIRROR = "FFILAB_SOURCE_MIRROR"
 LINKS = "FFILAB_LINKS"
 
 
+def of_python() -> list[str]:
+    """Names of the variables of Python that a reader has set, and not bootstrap.py for this clone."""
+    names = sorted(name for name in os.environ if name.startswith("PYTHON"))
+    return [name for name in names if (name, os.environ[name]) != ("PYTHONPATH", str(bootstrap.ROOT))]
+
+
 def everything_told() -> dict:
     """What the verb that started this process told it; empty in a shell."""
     return json.loads(os.environ.get(TOLD) or "{}")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import click
 
+from ffilab.run import settings
 from ffilab.run.errors import UserError
-from ffilab.run.paths import ROOT
 from ffilab.run.subprocesses import end_leftovers, explain_os_errors, reached
 from ffilab.yours.amounts import SECONDS, SHARE
 
@@ -134,14 +134,9 @@ def beside(arms: list, pythons, gil, result, instructions, memory) -> str:
     return "\n".join([looked.table(columns), *([NO_SAY] if instructions else [])])
 
 
-def is_ours(name: str) -> bool:
-    """Did this clone set the variable for itself (bootstrap.py)?"""
-    return name == "PYTHONPATH" and os.environ.get(name) == str(ROOT)
-
-
 def tell_what_is_not_passed_on() -> None:
     """Name the variables of Python that are set here, and do not count for what is measured."""
-    if ignored := sorted(name for name in os.environ if name.startswith("PYTHON") and not is_ours(name)):
+    if ignored := settings.of_python():
         click.echo(f"  Not passed on to what is measured: {', '.join(ignored)}.", err=True)
 
 

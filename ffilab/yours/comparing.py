@@ -8,13 +8,12 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 import psutil
 
-from ffilab.judge.estimates import MIN_VALUES
 from ffilab.measure import runner
 from ffilab.measure.plan import EMPTY, YOURS, Arm, controls, plan
 from ffilab.measure.record import read_record
@@ -22,7 +21,6 @@ from ffilab.measure.workers import WorkerFailed
 from ffilab.run import settings
 from ffilab.run.budget import Budget
 from ffilab.run.errors import UserError
-from ffilab.run.paths import ROOT
 from ffilab.setup.installed import Installed
 from ffilab.setup.layouts import Pool
 from ffilab.yours import pythons as known
@@ -103,8 +101,11 @@ def compare(
         try:
             runner.run(made, folder, pool, interpreters, folder, enough)
         except KeyboardInterrupt:
-            if not path.exists() or len(read_record(path).noise.restarts) < MIN_VALUES:
-                raise
+            if path.exists():
+                # Of too few restarts it is none.
+                with suppress(UserError):
+                    return Result.read(path)
+            raise
         return Result.read(path)
     finally:
         settings.tell(progress=told)
@@ -154,7 +155,7 @@ def way_out(reason: str) -> str:
     """What mends a statement that ended in this."""
     if "No module named" in reason:
         # What -I takes away.
-        apart = ["PYTHONPATH"] if os.environ.get("PYTHONPATH") not in (None, "", str(ROOT)) else []
+        apart = [name for name in settings.of_python() if name == "PYTHONPATH" and os.environ[name]]
         apart += ["your user site"] if site.ENABLE_USER_SITE and os.path.isdir(site.getusersitepackages()) else []
         return "install it there" + (f" (what lies in {' or '.join(apart)} does not count here)" if apart else "")
     if "'await' outside" in reason:
@@ -223,9 +224,9 @@ def tried(
     except WorkerFailed as failure:
         if len(arms) > 1:
             print("  They did not run together. Each is tried alone; one that hangs takes a minute.", file=sys.stderr)
-        for arm in arms if len(arms) > 1 else ():
-            # Which of them was it? Alone, it says so itself.
-            tried([arm], interpreters, pool, folder, seconds, pin)
+            for arm in arms:
+                # Which of them was it? Alone, it says so itself.
+                tried([arm], interpreters, pool, folder, seconds, pin)
         which = f"{arms[0].name!r}" if len(arms) == 1 else "Together, they"
         raise UserError(f"{which} cannot be timed: {failure}. {LIMITS}") from None
     return max(1, min(MOST_BLOCKS, int(RESTART_S / sum(max(BATCH_MS / 1e3, each) for each in passes))))
